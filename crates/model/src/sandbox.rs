@@ -1,0 +1,136 @@
+//! The sandbox as users see it, and the request that makes one.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::caveat::Caveat;
+use crate::exec::{Context, Text};
+use crate::id::{Name, SandboxId};
+use crate::limits::Limits;
+use crate::net::Net;
+use crate::state::State;
+use crate::units::Size;
+
+/// What is asked for. Everything has a default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CreateRequest {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    pub workspace: WorkspaceChoice,
+    pub net: Net,
+    pub limits: Limits,
+    /// Masked paths to show all the same, as in the mask list or absolute.
+    pub unmask: Vec<String>,
+    /// Allow user namespaces inside (Chromium's own sandbox needs them).
+    pub nested: bool,
+    pub context: Context,
+    pub labels: BTreeMap<String, String>,
+    pub actor: Actor,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<String>,
+}
+
+/// Which folder is frozen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkspaceChoice {
+    /// The git worktree around the context's cwd, if there is one.
+    #[default]
+    Auto,
+    /// This folder, git or not.
+    Folder(Text),
+    /// None: everything is read live.
+    None,
+}
+
+/// Who asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Actor {
+    /// A person.
+    #[default]
+    Adm,
+    /// A coding agent.
+    Agt,
+    /// Automation.
+    Atm,
+}
+
+/// A sandbox's record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sandbox {
+    pub id: SandboxId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    pub state: State,
+    /// Why it is in this state, where that is not plain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub backend: Backend,
+    pub created: Timestamp,
+    pub changed: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
+    /// The frozen folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Text>,
+    pub cwd: Text,
+    pub net: Net,
+    pub limits: Limits,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    pub actor: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<String>,
+    #[serde(default)]
+    pub caveats: Vec<Caveat>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    Native,
+}
+
+/// What `zeno status` shows: the record, and how the sandbox stands to reality.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    pub sandbox: Sandbox,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freshness: Option<Freshness>,
+    /// Paths hidden from the sandbox.
+    pub masked: Vec<Masked>,
+    /// Processes inside, init not counted. Absent where there are none to ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// Bytes written by the sandbox.
+    pub written: Size,
+    /// What listens on the real machine: the copy does not carry it.
+    pub host_listeners: Vec<Listener>,
+}
+
+/// How far a frozen workspace is behind the real one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Freshness {
+    pub captured: Timestamp,
+    /// Paths in the workspace that moved on since, the first of them.
+    pub behind: Vec<Text>,
+    /// How many there are in all.
+    pub behind_total: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Masked {
+    pub path: Text,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Listener {
+    pub address: String,
+    pub port: u16,
+}
