@@ -6,6 +6,28 @@
 
 pub mod capture;
 pub mod cgroup;
+mod executable;
+pub mod init;
+pub mod launcher;
 pub mod machine;
+pub mod remove;
 pub mod seccomp;
 mod sys;
+pub mod view;
+
+pub use executable::run_sealed;
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::PathBuf;
+
+/// The path of `name` in an open folder, whatever the folder's own path is or becomes. Short enough for a socket.
+#[must_use]
+pub fn through(folder: BorrowedFd<'_>, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+}
+
+/// The boot clock in nanoseconds: it goes on while the machine sleeps.
+#[must_use]
+pub fn boot_clock() -> u64 {
+    init::boot_clock()
+}

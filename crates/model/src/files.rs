@@ -38,3 +38,15 @@ pub enum FileKind {
 pub struct Listing {
     pub entries: Vec<FileStat>,
 }
+
+/// What can be done with a file in a sandbox. Paths are resolved inside it, as the command's user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "op", rename_all = "kebab-case")]
+pub enum FileOp {
+    Read { path: Text },
+    Write { path: Text, mode: Option<u32> },
+    List { path: Text },
+    Stat { path: Text },
+    Remove { path: Text, recursive: bool },
+    MakeDir { path: Text, mode: Option<u32> },
+}

@@ -3,18 +3,50 @@
 //! The methods have the names of the backend contract (provision, exec, teardown, ...), which becomes a trait when a
 //! second backend exists.
 
-use std::path::PathBuf;
+mod command;
+mod disk;
+mod host;
+mod life;
+mod problem;
+mod provision;
+mod store;
+mod talk;
 
-use model::exec::{Context, Exec, ExecRequest, Progress};
-use model::sandbox::{CreateRequest, Freshness, Masked};
-use model::units::Size;
-use model::{Caveat, ExecId, Problem, SandboxId};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::capture::{Captures, Live};
+use engine::launcher::{Launcher, Rights};
+use engine::view::Planner;
+use model::exec::ExecRequest;
+use model::mask::Masks;
+use model::sandbox::CreateRequest;
+use model::{Caveat, SandboxId};
+use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
+
+pub use problem::NativeError;
+
+/// The backend. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Native(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    home: PathBuf,
+    rights: Rights,
+    launcher: Launcher,
+    planner: Planner,
+    captures: Captures,
+}
 
 /// A sandbox that runs now. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Running {
     pub id: SandboxId,
+    /// Readable when init has ended.
+    process: Arc<AsyncFd<OwnedFd>>,
 }
 
 /// What provisioning found out, for the record.
@@ -48,97 +80,36 @@ pub struct Provision<'a> {
     pub first: Option<&'a ExecRequest>,
 }
 
-#[derive(Debug)]
-pub struct Native;
-
-#[expect(
-    unused_variables,
-    clippy::unused_async,
-    clippy::todo,
-    reason = "signatures first; bodies follow in this issue"
-)]
 impl Native {
-    /// Makes a sandbox and waits until it answers. On error nothing is left behind.
-    pub async fn provision(
-        &self,
-        order: Provision<'_>,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Provisioned, Problem> {
-        todo!()
+    /// Opens the backend for one `$ZENO_HOME`, which exists and is ours. Starts the launcher.
+    pub fn open(home: &Path) -> Result<Self, NativeError> {
+        let rights = Rights::of_this_process();
+        for folder in ["sandboxes", "captures", "stage"] {
+            let path = home.join(folder);
+            std::fs::create_dir_all(&path).map_err(|source| NativeError::MakeFolder { path, source })?;
+        }
+        let home = std::fs::canonicalize(home)
+            .map_err(|source| NativeError::MakeFolder { path: home.to_owned(), source })?;
+        let live = match rights {
+            Rights::Root => Live::Redirect,
+            Rights::User { .. } => Live::Stubs,
+        };
+        let masks = Masks::built_in();
+        let captures = Captures::open(home.join("captures"), live, masks.workspace.clone())?;
+        let launcher = Launcher::start(&home, rights, Vec::new())?;
+        let planner = Planner::new(home.clone(), rights, masks);
+        Ok(Self(Arc::new(Inner { home, rights, launcher, planner, captures })))
     }
-    /// Makes the processes of a stopped sandbox again, on its kept layers.
-    pub async fn start(&self, order: Provision<'_>) -> Result<Provisioned, Problem> {
-        todo!()
+
+    /// The launcher's process id, for accounting.
+    #[must_use]
+    pub fn launcher_pid(&self) -> Option<u32> {
+        self.0.launcher.pid()
     }
-    /// Finds a running sandbox again after a restart of the daemon. `None`: its init is gone.
-    pub async fn adopt(&self, id: SandboxId) -> Option<Running> {
-        todo!()
-    }
-    /// Resolves when the sandbox's init is gone.
-    pub async fn ended(&self, running: &Running) -> End {
-        todo!()
-    }
-    /// Starts a command. The stream speaks the frames of `model::exec`: `Started`, then output, then `Ended`.
-    pub async fn exec(
-        &self,
-        running: &Running,
-        context: &Context,
-        request: &ExecRequest,
-    ) -> Result<UnixStream, Problem> {
-        todo!()
-    }
-    /// Joins a running command: replays nothing, streams what comes; an ended one answers `Ended` at once.
-    pub async fn attach(&self, running: &Running, exec: ExecId) -> Result<UnixStream, Problem> {
-        todo!()
-    }
-    pub async fn execs(&self, running: &Running) -> Result<Vec<Exec>, Problem> {
-        todo!()
-    }
-    pub async fn signal(&self, running: &Running, exec: ExecId, signal: i32) -> Result<(), Problem> {
-        todo!()
-    }
-    /// Freezes every process. Memory and descriptors stay.
-    pub async fn pause(&self, running: &Running) -> Result<(), Problem> {
-        todo!()
-    }
-    pub async fn resume(&self, running: &Running) -> Result<(), Problem> {
-        todo!()
-    }
-    /// Sets init's deadline anew.
-    pub async fn set_deadline(&self, running: &Running, deadline: Option<u64>) -> Result<(), Problem> {
-        todo!()
-    }
-    /// Ends every process; keeps the layers.
-    pub async fn stop(&self, running: &Running) -> Result<(), Problem> {
-        todo!()
-    }
-    /// Ends every process and removes everything. Also for a half-made, stopped or dead sandbox; done twice is done.
-    pub async fn teardown(&self, id: SandboxId) -> Result<(), Problem> {
-        todo!()
-    }
-    /// Every sandbox that has anything on this machine.
-    pub async fn inventory(&self) -> Result<Vec<SandboxId>, Problem> {
-        todo!()
-    }
-    pub async fn freshness(&self, id: SandboxId) -> Result<Option<Freshness>, Problem> {
-        todo!()
-    }
-    pub async fn masked(&self, id: SandboxId) -> Result<Vec<Masked>, Problem> {
-        todo!()
-    }
-    /// Processes inside, init not counted.
-    pub async fn processes(&self, running: &Running) -> Result<u64, Problem> {
-        todo!()
-    }
-    pub async fn written(&self, id: SandboxId) -> Result<Size, Problem> {
-        todo!()
-    }
-    /// The file that holds the output of its commands, if it has any yet: records for `engine::init::log`.
-    pub fn log_path(&self, id: SandboxId) -> PathBuf {
-        todo!()
-    }
-    /// The boot clock so many nanoseconds from now.
+
+    /// The boot clock so long from now.
+    #[must_use]
     pub fn deadline_after(&self, span: std::time::Duration) -> u64 {
-        todo!()
+        engine::boot_clock().saturating_add(span.as_nanos() as u64)
     }
 }

@@ -1,0 +1,150 @@
+//! Pausing, stopping, ending, and what a sandbox has used.
+
+use std::io;
+use std::path::PathBuf;
+
+use engine::init::log::EXPIRED;
+use engine::init::wire::Request;
+use model::sandbox::{Freshness, Masked};
+use model::units::Size;
+use model::{Problem, SandboxId};
+use rustix::process::Signal;
+
+use super::problem::NativeError;
+use super::store::Folder;
+use super::{End, Native, Running, disk, talk};
+
+/// How many moved-on paths are listed; the total is always given.
+const LISTED: usize = 50;
+
+impl Native {
+    /// Resolves when the sandbox's init is gone.
+    pub async fn ended(&self, running: &Running) -> End {
+        match running.process.readable().await {
+            Ok(_gone) if disk::ends_with(&self.folder(running).log(), EXPIRED) => End::Expired,
+            Ok(_gone) => End::Died { reason: "its first process was killed or crashed".to_owned() },
+            Err(error) => End::Died { reason: format!("its first process cannot be watched: {error}") },
+        }
+    }
+
+    /// Freezes every process. Memory and descriptors stay. Init itself goes on: it holds the clock.
+    pub async fn pause(&self, running: &Running) -> Result<(), Problem> {
+        talk::ask(&self.folder(running).0, &Request::Freeze).await
+    }
+
+    pub async fn resume(&self, running: &Running) -> Result<(), Problem> {
+        talk::ask(&self.folder(running).0, &Request::Thaw).await
+    }
+
+    /// Sets init's deadline anew.
+    pub async fn set_deadline(&self, running: &Running, deadline: Option<u64>) -> Result<(), Problem> {
+        talk::ask(&self.folder(running).0, &Request::Deadline { at: deadline }).await
+    }
+
+    /// Ends every process; keeps the layers, on disk.
+    pub async fn stop(&self, running: &Running) -> Result<(), Problem> {
+        kill(running).await?;
+        let upper = self.folder(running).upper();
+        tokio::task::spawn_blocking(move || disk::sync(&upper)).await.map_err(NativeError::from)??;
+        Ok(())
+    }
+
+    /// Ends every process and removes everything. Also for a half-made, stopped or dead sandbox; done twice is done.
+    pub async fn teardown(&self, id: SandboxId) -> Result<(), Problem> {
+        self.kill_leftover(id).await?;
+        self.remove(id)
+    }
+
+    /// As [`Self::teardown`], for a sandbox in hand: saves finding its init again.
+    pub async fn teardown_running(&self, running: &Running) -> Result<(), Problem> {
+        kill(running).await?;
+        self.remove(running.id)
+    }
+
+    fn remove(&self, id: SandboxId) -> Result<(), Problem> {
+        tokio::task::block_in_place(|| {
+            self.0.captures.release(id);
+            Folder::of(&self.0.home, id).remove()
+        })?;
+        Ok(())
+    }
+
+    /// Ends the init of a sandbox of which we hold nothing but the name.
+    pub(super) async fn kill_leftover(&self, id: SandboxId) -> Result<(), Problem> {
+        let folder = Folder::of(&self.0.home, id);
+        let Ok(stream) = talk::connect(&folder.0).await else { return Ok(()) };
+        use std::os::fd::AsFd;
+        let peer =
+            rustix::net::sockopt::socket_peercred(stream.as_fd()).map_err(|e| NativeError::Talk(e.into()))?;
+        match rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty()) {
+            Ok(process) => Ok(kill(&self.running(id, process)?).await?),
+            Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(error) => Err(NativeError::Signal(error.into()).into()),
+        }
+    }
+
+    /// Every sandbox that has anything on this machine.
+    pub async fn inventory(&self) -> Result<Vec<SandboxId>, Problem> {
+        let path = self.0.home.join("sandboxes");
+        let read = tokio::task::spawn_blocking(move || {
+            let failed = |source| NativeError::Read { path: path.clone(), source };
+            let mut found = Vec::new();
+            for entry in std::fs::read_dir(&path).map_err(failed)? {
+                let name = entry.map_err(failed)?.file_name();
+                found.extend(name.to_str().and_then(|name| name.parse::<SandboxId>().ok()));
+            }
+            Ok::<Vec<SandboxId>, NativeError>(found)
+        });
+        Ok(read.await.map_err(NativeError::from)??)
+    }
+
+    /// Drops captures that no sandbox of these needs.
+    pub fn sweep(&self, alive: &[SandboxId]) {
+        self.0.captures.sweep(alive);
+    }
+
+    pub async fn freshness(&self, id: SandboxId) -> Result<Option<Freshness>, Problem> {
+        let native = self.clone();
+        let look = tokio::task::spawn_blocking(move || {
+            let Some(frozen) = Folder::of(&native.0.home, id).read()?.frozen else { return Ok(None) };
+            let (behind, behind_total) = native.0.captures.behind(&frozen, LISTED)?;
+            let behind = behind.into_iter().map(Into::into).collect();
+            Ok::<_, NativeError>(Some(Freshness { captured: frozen.taken, behind, behind_total }))
+        });
+        Ok(look.await.map_err(NativeError::from)??)
+    }
+
+    pub async fn masked(&self, id: SandboxId) -> Result<Vec<Masked>, Problem> {
+        let folder = Folder::of(&self.0.home, id);
+        let read = tokio::task::spawn_blocking(move || folder.read());
+        Ok(read.await.map_err(NativeError::from)??.masked)
+    }
+
+    /// Bytes its layers take on disk.
+    pub async fn written(&self, id: SandboxId) -> Result<Size, Problem> {
+        let upper = Folder::of(&self.0.home, id).upper();
+        let count = tokio::task::spawn_blocking(move || disk::used(&upper));
+        Ok(count.await.map_err(NativeError::from)??)
+    }
+
+    /// The file that holds the output of its commands: records for `engine::init::log`.
+    #[must_use]
+    pub fn log_path(&self, id: SandboxId) -> PathBuf {
+        Folder::of(&self.0.home, id).log()
+    }
+}
+
+/// Ends init, and with it everyone inside, and waits until they and their mounts are gone.
+async fn kill(running: &Running) -> Result<(), NativeError> {
+    match rustix::process::pidfd_send_signal(running.process.get_ref(), Signal::KILL) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::SRCH) => return Ok(()),
+        Err(error) => return Err(NativeError::Signal(error.into())),
+    }
+    let gone = tokio::time::timeout(std::time::Duration::from_secs(30), running.process.readable());
+    match gone.await {
+        Ok(Ok(_gone)) => Ok(()),
+        Ok(Err(error)) => Err(NativeError::Signal(error)),
+        Err(_elapsed) => Err(NativeError::Signal(io::ErrorKind::TimedOut.into())),
+    }
+}

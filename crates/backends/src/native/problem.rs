@@ -1,0 +1,58 @@
+//! What can go wrong, and the problem it becomes for the caller.
+
+use std::io;
+use std::path::PathBuf;
+
+use engine::capture::CaptureError;
+use engine::launcher::LauncherError;
+use engine::view::ViewError;
+use model::{Code, Problem};
+
+#[derive(Debug, thiserror::Error)]
+pub enum NativeError {
+    #[error("could not make the folder `{path}`")]
+    MakeFolder { path: PathBuf, source: io::Error },
+    #[error("could not write `{path}`")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("could not read `{path}`")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("could not remove `{path}`")]
+    Remove { path: PathBuf, source: io::Error },
+    #[error("`{path}` does not hold what zeno wrote")]
+    Garbled { path: PathBuf, source: serde_json::Error },
+    #[error("the workspace `{path}` is not a folder that can be read")]
+    Workspace { path: PathBuf, source: io::Error },
+    #[error("could not freeze the workspace")]
+    Capture(#[from] CaptureError),
+    #[error("could not plan the sandbox's view of this machine")]
+    View(#[from] ViewError),
+    #[error("could not make the sandbox")]
+    Launch(#[from] LauncherError),
+    #[error("could not talk to the sandbox")]
+    Talk(#[source] io::Error),
+    #[error("could not signal the sandbox")]
+    Signal(#[source] io::Error),
+    #[error("could not list processes of this machine")]
+    Inspect(#[source] io::Error),
+    #[error("a worker of zeno's failed")]
+    Worker(#[from] tokio::task::JoinError),
+}
+
+impl From<NativeError> for Problem {
+    fn from(error: NativeError) -> Self {
+        let full = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        };
+        match &error {
+            NativeError::MakeFolder { source, .. } | NativeError::Write { source, .. } if full(source) => {
+                Self::from_error(Code::DiskFull, &error)
+                    .hint("make room on the disk that holds ZENO_HOME, or move it")
+            }
+            NativeError::Workspace { .. } => Self::from_error(Code::WorkspaceGone, &error)
+                .hint("run it from a folder that exists, or with --no-workspace"),
+            NativeError::Launch(LauncherError::Launch(_)) => Self::from_error(Code::MachineUnable, &error)
+                .hint("see what this machine lacks and how to mend it: zeno doctor"),
+            _ => Self::from_error(Code::Internal, &error),
+        }
+    }
+}

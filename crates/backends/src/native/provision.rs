@@ -1,0 +1,216 @@
+//! Making a sandbox, starting a stopped one, finding a running one again.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::capture::Frozen;
+use engine::init::wire::{Pong, Request};
+use engine::launcher::{Launched, Order};
+use engine::view::Ask;
+use model::exec::{ExecRequest, Progress};
+use model::sandbox::{CreateRequest, WorkspaceChoice};
+use model::{Caveat, Code, Problem, SandboxId};
+use tokio::io::unix::AsyncFd;
+use tokio::net::UnixStream;
+
+use super::command::decide;
+use super::problem::NativeError;
+use super::store::{Folder, Stored};
+use super::{Inner, Native, Provision, Provisioned, Running, talk};
+
+/// What a launch left in our hands.
+struct Made {
+    launched: Launched,
+    conversation: StdStream,
+    workspace: Option<PathBuf>,
+    caveats: Vec<Caveat>,
+}
+
+impl Native {
+    /// Makes a sandbox and waits until it answers. On error nothing is left behind.
+    pub async fn provision(
+        &self,
+        order: Provision<'_>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Provisioned, Problem> {
+        let opening = opening(&order)?;
+        let made = tokio::task::block_in_place(|| self.0.make(&order, &opening, progress));
+        self.greet(order, made).await
+    }
+
+    /// Makes the processes of a stopped sandbox again, on its kept layers.
+    pub async fn start(&self, order: Provision<'_>) -> Result<Provisioned, Problem> {
+        let opening = opening(&order)?;
+        let made = tokio::task::block_in_place(|| self.0.make_again(&order, &opening));
+        let id = order.id;
+        match self.greet_kept(order, made).await {
+            Ok(provisioned) => Ok(provisioned),
+            Err(problem) => {
+                self.kill_leftover(id).await?;
+                Err(problem)
+            }
+        }
+    }
+
+    async fn greet(
+        &self,
+        order: Provision<'_>,
+        made: Result<Made, NativeError>,
+    ) -> Result<Provisioned, Problem> {
+        let id = order.id;
+        match self.greet_kept(order, made).await {
+            Ok(provisioned) => Ok(provisioned),
+            Err(mut problem) => {
+                if let Err(left) = self.teardown(id).await {
+                    problem.causes.push(format!("and what was made of it could not be removed: {left}"));
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    async fn greet_kept(
+        &self,
+        order: Provision<'_>,
+        made: Result<Made, NativeError>,
+    ) -> Result<Provisioned, Problem> {
+        let Made { launched, conversation, workspace, caveats } = made?;
+        let running = self.running(order.id, launched.process)?;
+        let talk = conversation.set_nonblocking(true).and_then(|()| UnixStream::from_std(conversation));
+        let mut stream = talk.map_err(NativeError::Talk)?;
+        talk::first_word(&mut stream).await?;
+        let first = match order.first {
+            Some(_) => Some(stream),
+            None => {
+                let _pong: Pong = talk::answer(&mut stream).await?;
+                None
+            }
+        };
+        Ok(Provisioned { running, workspace, caveats, first })
+    }
+
+    /// Finds a running sandbox again after a restart of the daemon. `None`: its init is gone.
+    pub async fn adopt(&self, id: SandboxId) -> Option<Running> {
+        let folder = Folder::of(&self.0.home, id);
+        let mut stream = talk::connect(&folder.0).await.ok()?;
+        let peer = rustix::net::sockopt::socket_peercred(stream.as_fd()).ok()?;
+        let process = rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty()).ok()?;
+        // Only now ask: the answer proves that the process we hold is the one that listens.
+        let opening = talk::opening(&Request::Ping).ok()?;
+        tokio::io::AsyncWriteExt::write_all(&mut stream, &opening).await.ok()?;
+        let _pong: Pong = talk::answer(&mut stream).await.ok()?;
+        let frozen = folder.read().ok().and_then(|stored| stored.frozen);
+        if let Some(frozen) = frozen
+            && let Err(error) = self.0.captures.adopt(id, &frozen)
+        {
+            tracing::warn!(%id, %error, "a running sandbox's capture could not be found again");
+        }
+        self.running(id, process).ok()
+    }
+
+    pub(super) fn running(&self, id: SandboxId, process: OwnedFd) -> Result<Running, NativeError> {
+        let process = AsyncFd::register(process).map_err(NativeError::Talk)?;
+        Ok(Running { id, process: Arc::new(process) })
+    }
+}
+
+impl Inner {
+    /// The straight path from request to a launched init. Blocking.
+    fn make(
+        &self,
+        order: &Provision<'_>,
+        opening: &[u8],
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Made, NativeError> {
+        let folder = Folder::of(&self.home, order.id);
+        folder.make()?;
+        let frozen = self.freeze(order.id, order.request, progress)?;
+        let ask =
+            Ask { id: order.id, request: order.request, frozen: frozen.as_ref(), deadline: order.deadline };
+        let (plan, mut masked, mut caveats) = self.planner.plan(&ask)?;
+        if let Some(frozen) = &frozen {
+            masked.extend(frozen.masked.iter().cloned());
+            caveats.extend(frozen.caveats.iter().cloned());
+        }
+        let stored = Stored { plan, frozen, masked, caveats };
+        folder.write(&stored)?;
+        self.launch(&folder, stored, opening)
+    }
+
+    /// The same for a sandbox that has its layers already. Its frozen workspace stays the one it was made with.
+    fn make_again(&self, order: &Provision<'_>, opening: &[u8]) -> Result<Made, NativeError> {
+        let folder = Folder::of(&self.home, order.id);
+        let mut stored = folder.read()?;
+        stored.plan.deadline = order.deadline;
+        if let Some(frozen) = &stored.frozen {
+            self.captures.adopt(order.id, frozen)?;
+        }
+        folder.clear_scratch()?;
+        self.launch(&folder, stored, opening)
+    }
+
+    fn freeze(
+        &self,
+        id: SandboxId,
+        request: &CreateRequest,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Option<Frozen>, NativeError> {
+        let workspace = match &request.workspace {
+            WorkspaceChoice::None => None,
+            WorkspaceChoice::Folder(path) => Some(PathBuf::from(path.as_os_str())),
+            WorkspaceChoice::Auto => {
+                engine::capture::worktree_around(Path::new(request.context.cwd.as_os_str()))
+            }
+        };
+        let Some(path) = workspace else { return Ok(None) };
+        let look = std::fs::read_dir(&path).and_then(|_| std::fs::canonicalize(&path));
+        let path = look.map_err(|source| NativeError::Workspace { path, source })?;
+        let unmask: Vec<PathBuf> = request.unmask.iter().map(|lifted| path.join(lifted)).collect();
+        Ok(Some(self.captures.freeze(&path, id, &unmask, &|step| progress(step))?))
+    }
+
+    fn launch(&self, folder: &Folder, stored: Stored, opening: &[u8]) -> Result<Made, NativeError> {
+        folder.make_parts(&stored.plan.parts)?;
+        let path = folder.log();
+        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+        let log = log.map_err(|source| NativeError::Write { path, source })?;
+        let (mut conversation, theirs) = StdStream::pair().map_err(NativeError::Talk)?;
+        // Written before init exists, so that it finds its first request waiting. It fits the socket's buffer or, if its
+        // environment is very large, is written while init reads; the launcher does not wait for us in between.
+        conversation.set_nonblocking(true).map_err(NativeError::Talk)?;
+        let early = match conversation.write(opening) {
+            Ok(length) => length,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(NativeError::Talk(error)),
+        };
+        let order = Order { plan: stored.plan, conversation: &theirs, log: &log, join: Vec::new() };
+        let mut launched = self.launcher.launch(order)?;
+        conversation.set_nonblocking(false).map_err(NativeError::Talk)?;
+        conversation.write_all(&opening[early..]).map_err(NativeError::Talk)?;
+        let mut caveats = stored.caveats;
+        caveats.append(&mut launched.caveats);
+        let workspace = stored.frozen.map(|frozen| frozen.workspace);
+        Ok(Made { launched, conversation, workspace, caveats })
+    }
+}
+
+fn opening(order: &Provision<'_>) -> Result<Vec<u8>, Problem> {
+    let request = match order.first {
+        Some(first) => Request::Exec(Box::new(decide(&order.request.context, checked(first)?))),
+        None => Request::Ping,
+    };
+    talk::opening(&request)
+}
+
+fn checked(request: &ExecRequest) -> Result<&ExecRequest, Problem> {
+    if request.argv.is_empty() {
+        Err(Problem::new(Code::BadRequest, "no command was given"))
+    } else {
+        Ok(request)
+    }
+}

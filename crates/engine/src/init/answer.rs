@@ -1,0 +1,163 @@
+//! What init does for each request.
+
+use model::exec::{Exec, FrameKind, Outcome, Window};
+use model::{Code, ExecId, Problem};
+
+use super::job::Job;
+use super::serve::{Init, now};
+use super::wire::{Command, Pong, Request, VERSION};
+use super::{files, spawn, tree, user};
+use crate::sys;
+
+impl Init {
+    /// Answers one frame of conversation `at`.
+    pub(super) fn answer(&mut self, at: usize, kind: FrameKind, payload: &[u8]) {
+        match (kind, self.conversations[at].job) {
+            (FrameKind::Request, None) => match serde_json::from_slice(payload) {
+                Ok(request) => self.request(at, request),
+                Err(error) => {
+                    let problem = Problem::from_error(Code::BadRequest, &error);
+                    self.say(at, FrameKind::Problem, &problem);
+                }
+            },
+            (FrameKind::Stdin, Some(id)) => {
+                if let Some(job) = self.job(id) {
+                    job.feed(payload);
+                }
+            }
+            (FrameKind::Resize, Some(id)) => {
+                if let (Some(job), Ok(window)) = (self.job(id), serde_json::from_slice::<Window>(payload)) {
+                    job.resize(window);
+                }
+            }
+            (FrameKind::Signal, Some(id)) => {
+                if let (Some(job), Ok(number)) = (self.job(id), serde_json::from_slice(payload)) {
+                    // On a conversation there is no answer to a signal; the command's end is.
+                    job.signal(number).unwrap_or_default();
+                }
+            }
+            _ => self.conversations[at].closing = true,
+        }
+    }
+
+    fn request(&mut self, at: usize, request: Request) {
+        match request {
+            Request::Ping => self.say(at, FrameKind::Answer, &Pong { version: VERSION }),
+            Request::Exec(command) => self.start(at, *command),
+            Request::Attach { exec } => self.attach(at, exec),
+            Request::Execs => {
+                let execs: Vec<Exec> =
+                    self.ended.iter().cloned().chain(self.jobs.iter().map(Job::exec)).collect();
+                self.say(at, FrameKind::Answer, &execs);
+            }
+            Request::Signal { exec, signal } => match self.job(exec.0).map(|job| job.signal(signal)) {
+                Some(Ok(())) => self.say(at, FrameKind::Answer, &()),
+                Some(Err(error)) => {
+                    let problem = Problem::from_error(Code::BadRequest, &std::io::Error::from(error));
+                    self.say(at, FrameKind::Problem, &problem);
+                }
+                None => self.say(at, FrameKind::Problem, &no_command(exec)),
+            },
+            Request::Deadline { at: deadline } => {
+                self.deadline = deadline;
+                self.say(at, FrameKind::Answer, &());
+            }
+            Request::Freeze => {
+                let stopped = tree::all().into_iter().filter(|process| process.stopped);
+                self.stopped_before = stopped.map(|process| process.pid).collect();
+                let done = sys::signal_everyone(libc::SIGSTOP);
+                self.done(at, done);
+            }
+            Request::Thaw => {
+                let before = std::mem::take(&mut self.stopped_before);
+                let woken = tree::all().into_iter().filter(|process| !before.contains(&process.pid));
+                for pid in woken.filter_map(|process| rustix::process::Pid::from_raw(process.pid)) {
+                    // One that ended meanwhile needs no waking.
+                    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap_or_default();
+                }
+                self.done(at, Ok(()));
+            }
+            Request::Processes => self.say(at, FrameKind::Answer, &tree::all().len()),
+            Request::File { user, file } => self.file(at, user.as_deref(), &file),
+        }
+    }
+
+    fn start(&mut self, at: usize, command: Command) {
+        self.last_job += 1;
+        let id = self.last_job;
+        match spawn::spawn(&command, self.rights) {
+            Ok(spawned) => {
+                self.jobs.push(Job::new(id, spawned, command, now()));
+                self.conversations[at].job = Some(id);
+            }
+            Err(outcome) => {
+                let exec = Exec {
+                    id: ExecId(id),
+                    argv: command.argv,
+                    pid: 0,
+                    tty: false,
+                    outcome: Some(outcome.clone()),
+                };
+                self.ended.push_back(exec);
+                self.say(at, FrameKind::Ended, &outcome);
+            }
+        }
+    }
+
+    fn attach(&mut self, at: usize, exec: ExecId) {
+        let running = self.jobs.iter().find(|job| job.id == exec.0).map(Job::exec);
+        let known = running.or_else(|| self.ended.iter().find(|ended| ended.id == exec).cloned());
+        match known {
+            Some(Exec { outcome: Some(outcome), .. }) => self.say(at, FrameKind::Ended, &outcome),
+            Some(exec) => {
+                self.conversations[at].job = Some(exec.id.0);
+                self.conversations[at].send_json(FrameKind::Started, &exec);
+            }
+            None => self.say(at, FrameKind::Problem, &no_command(exec)),
+        }
+    }
+
+    /// A child does the work and has the conversation from now on.
+    fn file(&mut self, at: usize, user: Option<&str>, file: &model::files::FileOp) {
+        let identity = match user.map(user::find).transpose() {
+            Ok(identity) => identity,
+            Err(error) => {
+                return self.say(at, FrameKind::Problem, &Problem::from_error(Code::BadRequest, &error));
+            }
+        };
+        if let Err(Outcome::NotStarted { reason, .. }) =
+            spawn::refuse_foreign_user(identity.as_ref(), self.rights)
+        {
+            return self.say(at, FrameKind::Problem, &Problem::new(Code::Refused, reason));
+        }
+        match sys::fork() {
+            Ok(Some(_child)) => self.conversations[at].closing = true,
+            Ok(None) => {
+                let (socket, early) = self.conversations.swap_remove(at).into_parts();
+                files::serve(socket, early, identity.as_ref(), file)
+            }
+            Err(error) => self.done(at, Err(error)),
+        }
+    }
+
+    fn done(&mut self, at: usize, result: std::io::Result<()>) {
+        match result {
+            Ok(()) => self.say(at, FrameKind::Answer, &()),
+            Err(error) => self.say(at, FrameKind::Problem, &Problem::from_error(Code::Internal, &error)),
+        }
+    }
+
+    /// Says the last word of a conversation.
+    fn say(&mut self, at: usize, kind: FrameKind, value: &impl serde::Serialize) {
+        self.conversations[at].send_json(kind, value);
+        self.conversations[at].closing = true;
+    }
+
+    fn job(&mut self, id: u32) -> Option<&mut Job> {
+        self.jobs.iter_mut().find(|job| job.id == id)
+    }
+}
+
+fn no_command(exec: ExecId) -> Problem {
+    Problem::new(Code::NotFound, format!("no command {exec} runs or ran in this sandbox"))
+}

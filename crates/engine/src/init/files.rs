@@ -1,0 +1,179 @@
+//! Work on files, in a child of init: it has the user's rights, and if it hangs (a fifo, a slow disk) init does not.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use jiff::Timestamp;
+use model::exec::{FrameHead, FrameKind, Outcome};
+use model::files::{FileKind, FileOp, FileStat, Listing};
+use model::{Code, Problem};
+
+use super::conversation::frame;
+use super::spawn;
+use super::user::Identity;
+use crate::sys;
+
+/// The child's whole life: one operation on one conversation. `early` are bytes already read from it.
+pub(super) fn serve(socket: OwnedFd, early: Vec<u8>, identity: Option<&Identity>, op: &FileOp) -> ! {
+    let mut wire = Wire { stream: UnixStream::from(socket), early };
+    let done = wire
+        .stream
+        .set_nonblocking(false)
+        .and_then(|()| identity.map_or(Ok(()), spawn::assume))
+        .and_then(|()| work(&mut wire, op));
+    let told = match done {
+        Ok(()) => Ok(()),
+        Err(error) => wire.send(FrameKind::Problem, &problem(op, &error)),
+    };
+    sys::leave(i32::from(told.is_err()))
+}
+
+fn work(wire: &mut Wire, op: &FileOp) -> io::Result<()> {
+    match op {
+        FileOp::Read { path } => {
+            let mut file = fs::File::open(path.as_os_str())?;
+            if file.metadata()?.is_dir() {
+                return Err(io::ErrorKind::IsADirectory.into());
+            }
+            let mut buffer = vec![0; 64 << 10];
+            loop {
+                match file.read(&mut buffer)? {
+                    0 => return wire.send(FrameKind::Ended, &Outcome::Exited { code: 0 }),
+                    length => wire.send_bytes(FrameKind::Stdout, &buffer[..length])?,
+                }
+            }
+        }
+        FileOp::Write { path, mode } => {
+            let mut options = fs::OpenOptions::new();
+            let mut file = options
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(mode.unwrap_or(0o644))
+                .open(path.as_os_str())?;
+            while let Some(bytes) = wire.next_input()? {
+                file.write_all(&bytes)?;
+            }
+            if let Some(mode) = mode {
+                file.set_permissions(fs::Permissions::from_mode(mode & 0o7777))?;
+            }
+            wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?)
+        }
+        FileOp::List { path } => {
+            let mut listing = Listing::default();
+            for entry in fs::read_dir(path.as_os_str())? {
+                listing.entries.push(stat(&entry?.path())?);
+            }
+            listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
+            wire.send(FrameKind::Answer, &listing)
+        }
+        FileOp::Stat { path } => wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?),
+        FileOp::Remove { path, recursive } => {
+            let path = Path::new(path.as_os_str());
+            let is_folder = fs::symlink_metadata(path)?.is_dir();
+            match (is_folder, recursive) {
+                (true, true) => fs::remove_dir_all(path)?,
+                (true, false) => fs::remove_dir(path)?,
+                (false, _) => fs::remove_file(path)?,
+            }
+            wire.send(FrameKind::Answer, &())
+        }
+        FileOp::MakeDir { path, mode } => {
+            fs::create_dir_all(path.as_os_str())?;
+            if let Some(mode) = mode {
+                fs::set_permissions(path.as_os_str(), fs::Permissions::from_mode(mode & 0o7777))?;
+            }
+            wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?)
+        }
+    }
+}
+
+fn stat(path: &Path) -> io::Result<FileStat> {
+    let stat = fs::symlink_metadata(path)?;
+    let kind = stat.file_type();
+    let kind = if kind.is_file() {
+        FileKind::File
+    } else if kind.is_dir() {
+        FileKind::Directory
+    } else if kind.is_symlink() {
+        FileKind::Symlink
+    } else if kind.is_fifo() {
+        FileKind::Fifo
+    } else if kind.is_socket() {
+        FileKind::Socket
+    } else {
+        FileKind::Device
+    };
+    let target = if kind == FileKind::Symlink { Some(fs::read_link(path)?.into()) } else { None };
+    Ok(FileStat {
+        name: path.file_name().unwrap_or(path.as_os_str()).to_owned().into(),
+        kind,
+        size: stat.len(),
+        mode: stat.mode() & 0o7777,
+        uid: stat.uid(),
+        gid: stat.gid(),
+        modified: Timestamp::new(stat.mtime(), stat.mtime_nsec() as i32).unwrap_or(Timestamp::UNIX_EPOCH),
+        target,
+    })
+}
+
+fn problem(op: &FileOp, error: &io::Error) -> Problem {
+    let (verb, path) = match op {
+        FileOp::Read { path } => ("read", path),
+        FileOp::Write { path, .. } => ("write", path),
+        FileOp::List { path } => ("list", path),
+        FileOp::Stat { path } => ("look at", path),
+        FileOp::Remove { path, .. } => ("remove", path),
+        FileOp::MakeDir { path, .. } => ("make", path),
+    };
+    let code = match error.kind() {
+        io::ErrorKind::NotFound => Code::NotFound,
+        io::ErrorKind::PermissionDenied => Code::Refused,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
+        _ => Code::BadRequest,
+    };
+    let mut problem = Problem::new(code, format!("could not {verb} `{}` in the sandbox", path.display()));
+    problem.causes.push(error.to_string());
+    problem
+}
+
+/// The conversation, blocking.
+struct Wire {
+    stream: UnixStream,
+    early: Vec<u8>,
+}
+
+impl Wire {
+    fn send(&mut self, kind: FrameKind, value: &impl serde::Serialize) -> io::Result<()> {
+        self.stream.write_all(&frame(kind, value)?)
+    }
+
+    fn send_bytes(&mut self, kind: FrameKind, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(&FrameHead { kind, length: bytes.len() as u32 }.encode())?;
+        self.stream.write_all(bytes)
+    }
+
+    /// The next piece of input; `None` at its end.
+    fn next_input(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut head = [0; FrameHead::SIZE];
+        self.read_exact(&mut head)?;
+        let head = FrameHead::decode(head).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        if head.kind != FrameKind::Stdin {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "only input is expected here"));
+        }
+        let mut bytes = vec![0; head.length as usize];
+        self.read_exact(&mut bytes)?;
+        Ok((!bytes.is_empty()).then_some(bytes))
+    }
+
+    fn read_exact(&mut self, to: &mut [u8]) -> io::Result<()> {
+        let early = self.early.len().min(to.len());
+        to[..early].copy_from_slice(&self.early[..early]);
+        self.early.drain(..early);
+        self.stream.read_exact(&mut to[early..])
+    }
+}

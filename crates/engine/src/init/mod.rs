@@ -1,0 +1,94 @@
+//! Init: the first process of every sandbox. It spawns, reaps, opens terminals, writes logs, keeps the clock.
+//!
+//! A fork of the launcher, so it shares that one's pages; single-threaded, no async runtime. It shares its user with the
+//! workload and is a target: not dumpable, no capability beyond its own namespaces, no descriptor of a folder
+//! outside its root. Whatever it says, the daemon treats as hostile.
+//!
+//! The protocol ([`wire`]) only grows: an old init goes on serving a new daemon.
+
+mod answer;
+mod conversation;
+mod files;
+mod job;
+mod lockdown;
+pub mod log;
+mod serve;
+mod setup;
+mod spawn;
+mod tree;
+mod user;
+pub mod wire;
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use model::exec::FrameKind;
+use model::{Code, Problem};
+
+use crate::launcher::{LaunchError, Rights};
+use crate::sys;
+use crate::view::Plan;
+
+/// What init is born with.
+#[derive(Debug)]
+pub(crate) struct Birth {
+    pub(crate) plan: Plan,
+    pub(crate) rights: Rights,
+    /// Where the new root is built, in the launcher's view.
+    pub(crate) root: PathBuf,
+    /// The prepared `/dev`.
+    pub(crate) devices: PathBuf,
+    /// On it the launcher hands over the mounts.
+    pub(crate) launcher: OwnedFd,
+    pub(crate) listener: OwnedFd,
+    /// The first conversation.
+    pub(crate) conversation: OwnedFd,
+    pub(crate) log: OwnedFd,
+}
+
+/// The whole life of init.
+pub(crate) fn main(birth: Birth) -> ! {
+    let code = match live(birth) {
+        Ok(()) => 0,
+        Err(()) => 1,
+    };
+    sys::leave(code)
+}
+
+fn live(birth: Birth) -> Result<(), ()> {
+    let keep = [&birth.launcher, &birth.listener, &birth.conversation, &birth.log];
+    let keep: Vec<_> = keep.into_iter().map(std::os::fd::AsFd::as_fd).collect();
+    let set_up = sys::close_all_but(&keep)
+        .map_err(|e| LaunchError::new("close inherited descriptors", e))
+        .and_then(|()| setup::build(&birth))
+        .and_then(|()| lockdown::lock(&birth.plan, birth.rights));
+    if let Err(error) = set_up {
+        return Err(report(&birth.conversation, &error));
+    }
+    drop(birth.launcher);
+    let log = log::Writer::new(File::from(birth.log));
+    match serve::Init::new(birth.listener, birth.conversation, log, &birth.plan, birth.rights) {
+        Ok(mut init) => {
+            init.serve();
+            Ok(())
+        }
+        // Nobody is left to tell: the conversation has gone into the value that could not be made.
+        Err(_error) => Err(()),
+    }
+}
+
+/// Tells the daemon, on the first conversation, why there will be no sandbox.
+fn report(conversation: &OwnedFd, error: &LaunchError) {
+    let mut problem = Problem::from_error(Code::MachineUnable, error);
+    problem.causes.extend(error.kernel.clone());
+    if let Ok(frame) = conversation::frame(FrameKind::Problem, &problem) {
+        // If even this fails, the daemon sees the conversation end.
+        rustix::io::write(conversation, &frame).unwrap_or_default();
+    }
+}
+
+/// The boot clock in nanoseconds.
+pub(crate) fn boot_clock() -> u64 {
+    serve::now()
+}

@@ -1,0 +1,54 @@
+//! What the daemon asks of init. Each conversation opens with one `Request` frame; see [`model::exec::FrameKind`].
+
+use model::ExecId;
+use model::exec::{Text, Variable, Window};
+use model::files::FileOp;
+use serde::{Deserialize, Serialize};
+
+/// Grows with every addition. Nothing is ever taken away or given another meaning.
+pub const VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case")]
+pub enum Request {
+    /// Answered with [`Pong`].
+    Ping,
+    /// Start a command and stay with it: `Started`, output, `Ended`.
+    Exec(Box<Command>),
+    /// Join a command: output from now on, `Ended`.
+    Attach { exec: ExecId },
+    /// Answered with a list of [`model::exec::Exec`].
+    Execs,
+    /// Signal a command's process group. Answered with null.
+    Signal { exec: ExecId, signal: i32 },
+    /// End everything at this time on the boot clock. Answered with null.
+    Deadline { at: Option<u64> },
+    /// Stop every process but init, so that the clock goes on. Answered with null.
+    Freeze,
+    /// Let those go on that `Freeze` stopped. Answered with null.
+    Thaw,
+    /// Answered with a number.
+    Processes,
+    /// Work on a file as this user. See [`FileOp`].
+    File { user: Option<String>, file: FileOp },
+}
+
+/// A command with everything decided.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Command {
+    pub argv: Vec<Text>,
+    pub env: Vec<Variable>,
+    pub cwd: Text,
+    pub user: Option<String>,
+    pub umask: Option<u32>,
+    pub tty: Option<Window>,
+    pub stdin: bool,
+    /// Nanoseconds.
+    pub timeout: Option<u64>,
+    pub output_limit: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Pong {
+    pub version: u32,
+}

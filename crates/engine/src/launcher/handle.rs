@@ -1,0 +1,148 @@
+//! The daemon's side of the launcher.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+
+use model::Caveat;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use super::VERB;
+use super::rights::Rights;
+use super::wire::{Answer, Begin, Launch, LaunchError, PACKET};
+use crate::sys;
+use crate::view::Plan;
+
+/// A running launcher. When it dies it is started again at the next order.
+#[derive(Debug)]
+pub struct Launcher {
+    begin: Begin,
+    process: Mutex<Option<Process>>,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    socket: OwnedFd,
+}
+
+/// A sandbox to launch.
+#[derive(Debug)]
+pub struct Order<'a> {
+    pub plan: Plan,
+    /// Becomes init's first conversation.
+    pub conversation: &'a UnixStream,
+    pub log: &'a File,
+    /// `cgroup.procs` files to enter.
+    pub join: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+pub struct Launched {
+    pub pid: i32,
+    pub process: OwnedFd,
+    pub caveats: Vec<Caveat>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LauncherError {
+    #[error("could not start the launcher")]
+    Start(#[source] io::Error),
+    #[error("could not talk to the launcher")]
+    Talk(#[source] io::Error),
+    #[error("the launcher's message could not be read")]
+    Message(#[source] serde_json::Error),
+    #[error("the launcher went away")]
+    Gone,
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}
+
+impl Launcher {
+    /// Starts a launcher for this home. `join` are `cgroup.procs` files of the caps all sandboxes share.
+    pub fn start(home: &Path, rights: Rights, join: Vec<PathBuf>) -> Result<Self, LauncherError> {
+        let begin = Begin { home: home.to_owned(), rights, join };
+        let process = Process::start(&begin)?;
+        Ok(Self { begin, process: Mutex::new(Some(process)) })
+    }
+
+    /// The launcher's process id, for accounting.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        let process = self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        process.as_ref().map(|process| process.child.id())
+    }
+
+    /// Makes a sandbox. Returns when its init exists; init says on the conversation when it is ready.
+    pub fn launch(&self, order: Order<'_>) -> Result<Launched, LauncherError> {
+        let mut slot = self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut process = match slot.take() {
+            Some(process) => process,
+            None => Process::start(&self.begin)?,
+        };
+        let message = Launch { plan: order.plan, join: order.join };
+        let answer = process.ask(&message, &[order.conversation.as_fd(), order.log.as_fd()]);
+        match &answer {
+            Err(LauncherError::Talk(_) | LauncherError::Gone | LauncherError::Message(_)) => process.end(),
+            Ok(_) | Err(LauncherError::Start(_) | LauncherError::Launch(_)) => *slot = Some(process),
+        }
+        match answer? {
+            (Answer::Launched { pid, caveats }, Some(descriptor)) => {
+                Ok(Launched { pid, process: descriptor, caveats })
+            }
+            (Answer::Launched { .. } | Answer::Ready, _) => Err(LauncherError::Gone),
+            (Answer::Failed(error), _) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        let slot = self.process.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(process) = slot.take() {
+            process.end();
+        }
+    }
+}
+
+impl Process {
+    fn start(begin: &Begin) -> Result<Self, LauncherError> {
+        let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        let (socket, theirs) = pair.map_err(|error| LauncherError::Start(error.into()))?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(VERB).env_clear().current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null());
+        let child = command.spawn().map_err(LauncherError::Start)?;
+        let mut process = Self { child, socket };
+        match process.ask(begin, &[])? {
+            (Answer::Ready, _) => Ok(process),
+            (Answer::Failed(error), _) => Err(error.into()),
+            (Answer::Launched { .. }, _) => Err(LauncherError::Gone),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        message: &impl serde::Serialize,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(Answer, Option<OwnedFd>), LauncherError> {
+        let bytes = serde_json::to_vec(message).map_err(LauncherError::Message)?;
+        sys::send(self.socket.as_fd(), &bytes, descriptors).map_err(LauncherError::Talk)?;
+        let packet = sys::receive(self.socket.as_fd(), PACKET / 64).map_err(LauncherError::Talk)?;
+        let packet = packet.ok_or(LauncherError::Gone)?;
+        let answer = serde_json::from_slice(&packet.bytes).map_err(LauncherError::Message)?;
+        Ok((answer, packet.descriptors.into_iter().next()))
+    }
+
+    /// Closing the socket ends the launcher; it is reaped here.
+    fn end(mut self) {
+        drop(self.socket);
+        match self.child.wait() {
+            Ok(status) => tracing::debug!(%status, "launcher ended"),
+            Err(error) => tracing::warn!(%error, "launcher could not be reaped"),
+        }
+    }
+}

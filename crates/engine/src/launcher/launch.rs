@@ -1,0 +1,168 @@
+//! The launcher's main loop, and one launch from start to end.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use model::Caveat;
+use model::caveat::CaveatKind;
+use model::net::Net;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with, socketpair};
+use rustix::process::Signal;
+
+use super::stage::{Stage, write};
+use super::wire::{Answer, Begin, Launch, LaunchError, PACKET};
+use crate::init;
+use crate::sys::{self, Clone3, Cloned};
+
+/// The launcher's whole life. Standard input is its socket; it ends when the daemon closes that.
+pub fn main() -> Result<(), LaunchError> {
+    let socket = rustix::stdio::stdin();
+    let failed = |e: io::Error| LaunchError::new("talk to the daemon", e);
+    // Children are init processes that nobody waits for: the daemon watches their pidfds.
+    ignore_children().map_err(failed)?;
+    let Some(packet) = sys::receive(socket, PACKET).map_err(failed)? else { return Ok(()) };
+    let mut stage = match begin(&packet.bytes) {
+        Ok(stage) => {
+            answer(socket, &Answer::Ready, &[]).map_err(failed)?;
+            stage
+        }
+        Err(error) => return answer(socket, &Answer::Failed(error), &[]).map_err(failed),
+    };
+    while let Some(packet) = sys::receive(socket, PACKET).map_err(failed)? {
+        match launch(&mut stage, &packet.bytes, packet.descriptors) {
+            Ok((pid, process, caveats)) => {
+                answer(socket, &Answer::Launched { pid, caveats }, &[process.as_fd()]).map_err(failed)?;
+            }
+            Err(error) => answer(socket, &Answer::Failed(error), &[]).map_err(failed)?,
+        }
+    }
+    Ok(())
+}
+
+fn begin(message: &[u8]) -> Result<Stage, LaunchError> {
+    let begin: Begin = serde_json::from_slice(message)
+        .map_err(|e| LaunchError::new("read the order", io::Error::from(e)))?;
+    for group in &begin.join {
+        write(&group.to_string_lossy(), "0")?;
+    }
+    Stage::set_up(begin.home, begin.rights)
+}
+
+fn launch(
+    stage: &mut Stage,
+    message: &[u8],
+    descriptors: Vec<OwnedFd>,
+) -> Result<(i32, OwnedFd, Vec<Caveat>), LaunchError> {
+    let order: Launch = serde_json::from_slice(message)
+        .map_err(|e| LaunchError::new("read the order", io::Error::from(e)))?;
+    let Ok([conversation, log]) = <[OwnedFd; 2]>::try_from(descriptors) else {
+        return Err(LaunchError::new("read the order", io::Error::from(io::ErrorKind::InvalidInput)));
+    };
+    let folder = Path::new("sandboxes").join(order.plan.id.to_string());
+    let listener = control_socket(&stage.home.join(&folder))?;
+    let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+    let (to_init, from_launcher) = pair.map_err(|e| LaunchError::new("make a socket for init", e))?;
+
+    let mut namespaces = libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWCGROUP;
+    if order.plan.net == Net::None {
+        namespaces |= libc::CLONE_NEWNET;
+    }
+    let cloned = sys::clone3(&Clone3 { namespaces: namespaces as u64 })
+        .map_err(|e| LaunchError::new("make the sandbox's namespaces", e))?;
+    match cloned {
+        Cloned::Child => {
+            drop(to_init);
+            init::main(init::Birth {
+                plan: order.plan,
+                rights: stage.rights,
+                root: stage.root_point(),
+                devices: stage.device_folder(),
+                launcher: from_launcher,
+                listener,
+                conversation,
+                log,
+            })
+        }
+        Cloned::Parent { pid, descriptor } => {
+            let pid = pid.as_raw_nonzero().get();
+            match prepare(stage, &order, pid, &folder, to_init.as_fd()) {
+                Ok(caveats) => Ok((pid, descriptor, caveats)),
+                Err(error) => {
+                    if let Err(kill) = rustix::process::pidfd_send_signal(&descriptor, Signal::KILL) {
+                        tracing::debug!(error = %io::Error::from(kill), "a half-made init was already gone");
+                    }
+                    Err(error)
+                }
+            }
+        }
+    }
+}
+
+/// What init needs of us while it waits: its ids, its cgroups, its mounts.
+fn prepare(
+    stage: &mut Stage,
+    order: &Launch,
+    pid: i32,
+    folder: &Path,
+    to_init: BorrowedFd<'_>,
+) -> Result<Vec<Caveat>, LaunchError> {
+    if matches!(stage.rights, super::Rights::User { .. }) {
+        write(&format!("/proc/{pid}/setgroups"), "deny")?;
+    }
+    write(&format!("/proc/{pid}/uid_map"), &stage.rights.uid_map())?;
+    write(&format!("/proc/{pid}/gid_map"), &stage.rights.gid_map())?;
+    for group in &order.join {
+        write(&group.to_string_lossy(), &pid.to_string())?;
+    }
+    let mut caveats = Vec::new();
+    let mut mounted = Vec::new();
+    let mut mounts = Vec::new();
+    for (place, part) in order.plan.parts.iter().enumerate() {
+        match stage.mount_part(part, folder) {
+            Ok(mount) => {
+                mounted.push(place);
+                mounts.push(mount);
+            }
+            Err(error) if part.optional => {
+                let text = format!("a mount of this machine is left out: {error}");
+                caveats.push(Caveat::at(CaveatKind::View, part.mountpoint.to_string_lossy(), text));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let go =
+        serde_json::to_vec(&mounted).map_err(|e| LaunchError::new("write to init", io::Error::from(e)))?;
+    let descriptors: Vec<_> = mounts.iter().map(AsFd::as_fd).collect();
+    sys::send(to_init, &go, &descriptors).map_err(|e| LaunchError::new("write to init", e))?;
+    Ok(caveats)
+}
+
+/// Binds, but does not listen: init listens itself, so that its peers see init's credentials.
+fn control_socket(folder: &Path) -> Result<OwnedFd, LaunchError> {
+    let failed = |e: rustix::io::Errno| LaunchError::new("make the control socket", e);
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(failed)?;
+    let open = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, open, rustix::fs::Mode::empty()).map_err(failed)?;
+    // A socket's path holds 108 bytes, a home's may be longer: go through the descriptor.
+    let path = crate::through(folder.as_fd(), "control.sock");
+    let address = SocketAddrUnix::new(path).map_err(failed)?;
+    bind(&socket, &address).map_err(failed)?;
+    Ok(socket)
+}
+
+fn answer(socket: BorrowedFd<'_>, answer: &Answer, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    sys::send(socket, &serde_json::to_vec(answer)?, descriptors)
+}
+
+fn ignore_children() -> io::Result<()> {
+    // SAFETY: SIG_IGN is a valid disposition, and no handler of ours is replaced.
+    let old = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    if old == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

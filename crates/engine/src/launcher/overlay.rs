@@ -1,0 +1,79 @@
+//! Mounting one part of a plan.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen, open_tree,
+};
+
+use super::rights::Rights;
+use super::stage::Stage;
+use super::wire::LaunchError;
+use crate::view::{Lower, Part};
+
+impl Stage {
+    /// Mounts a part, attached nowhere. `sandbox` is its folder in the store.
+    pub(super) fn mount_part(&mut self, part: &Part, sandbox: &Path) -> Result<OwnedFd, LaunchError> {
+        let failed =
+            |e: rustix::io::Errno| LaunchError::new(format!("overlay `{}`", part.mountpoint.display()), e);
+        let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed)?;
+        let set = |key: &str, value: &Path| fsconfig_set_string(context.as_fd(), key, value);
+        for lower in &part.lowers {
+            let path = self.lower(lower)?;
+            set("lowerdir+", &path).map_err(failed)?;
+        }
+        if let Some(data) = &part.data {
+            let path = self.lower(data)?;
+            set("datadir+", &path).map_err(failed)?;
+        }
+        set("upperdir", &self.in_store(&sandbox.join("upper").join(&part.name))).map_err(failed)?;
+        set("workdir", &self.in_store(&sandbox.join("work").join(&part.name))).map_err(failed)?;
+        // Without this, every unmount would sync the whole file system that holds the store.
+        fsconfig_set_flag(context.as_fd(), "volatile").map_err(failed)?;
+        match self.rights {
+            // So that folders of lower layers can be renamed.
+            Rights::Root => fsconfig_set_string(context.as_fd(), "redirect_dir", "on").map_err(failed)?,
+            Rights::User { .. } => fsconfig_set_flag(context.as_fd(), "userxattr").map_err(failed)?,
+        }
+        fsconfig_create(context.as_fd())
+            .map_err(|e| LaunchError { kernel: kernel_words(&context), ..failed(e) })?;
+        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        let mount = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed)?;
+        match &part.inner {
+            None => Ok(mount),
+            Some(inner) => {
+                let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+                open_tree(mount, inner.as_str(), flags).map_err(failed)
+            }
+        }
+    }
+
+    fn lower(&mut self, lower: &Lower) -> Result<std::path::PathBuf, LaunchError> {
+        match lower {
+            Lower::Machine { mount, inside } => self.on_machine(mount, inside),
+            Lower::Store(inside) => Ok(self.in_store(inside)),
+            Lower::Hide(entries) => self.hiding_layer(entries),
+        }
+    }
+}
+
+/// What the kernel says about a failed mount, for example `overlay: overlapping lowerdir path`.
+fn kernel_words(context: &OwnedFd) -> Option<String> {
+    let mut buffer = [0; 1024];
+    let mut words = String::new();
+    // Each read gives one message; there are never more than eight.
+    for _ in 0..8 {
+        match rustix::io::read(context, &mut buffer) {
+            Ok(length) => words += &String::from_utf8_lossy(&buffer[..length]),
+            Err(rustix::io::Errno::NODATA) => break,
+            Err(error) => {
+                tracing::debug!(error = %io::Error::from(error), "no kernel message");
+                break;
+            }
+        }
+    }
+    (!words.is_empty()).then_some(words)
+}

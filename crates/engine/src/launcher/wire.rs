@@ -1,0 +1,54 @@
+//! What daemon and launcher say to each other: one packet each way per sandbox, JSON with descriptors beside it.
+
+use std::path::PathBuf;
+
+use model::Caveat;
+use serde::{Deserialize, Serialize};
+
+use super::rights::Rights;
+use crate::view::Plan;
+
+/// Packets are no larger; a plan is a few kilobytes.
+pub(super) const PACKET: usize = 4 << 20;
+
+/// The first packet: what the launcher is for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Begin {
+    pub(super) home: PathBuf,
+    pub(super) rights: Rights,
+    /// `cgroup.procs` files to join, so that all sandboxes inherit the shared caps.
+    pub(super) join: Vec<PathBuf>,
+}
+
+/// A sandbox to make. Beside it two descriptors: the first conversation and the log file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Launch {
+    pub(super) plan: Plan,
+    /// `cgroup.procs` files its processes go to.
+    pub(super) join: Vec<PathBuf>,
+}
+
+/// The answer to either. After [`Answer::Launched`] one descriptor: the pidfd of init.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    Ready,
+    Launched { pid: i32, caveats: Vec<Caveat> },
+    Failed(LaunchError),
+}
+
+/// What the launcher could not do. It crosses a process boundary, so the kernel's answer travels as a number.
+#[derive(Clone, Debug, Serialize, Deserialize, thiserror::Error)]
+#[error("could not {action}: {}", std::io::Error::from_raw_os_error(*errno))]
+pub struct LaunchError {
+    pub action: String,
+    pub errno: i32,
+    /// What the kernel wrote beside it.
+    pub kernel: Option<String>,
+}
+
+impl LaunchError {
+    pub(crate) fn new(action: impl Into<String>, error: impl Into<std::io::Error>) -> Self {
+        let error = error.into();
+        Self { action: action.into(), errno: error.raw_os_error().unwrap_or(0), kernel: None }
+    }
+}

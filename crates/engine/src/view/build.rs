@@ -1,0 +1,263 @@
+//! From the machine and a request to a plan.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::caveat::CaveatKind;
+use model::limits::Defaults;
+use model::mask::Masks;
+use model::net::Net;
+use model::sandbox::{CreateRequest, Masked};
+use model::{Caveat, SandboxId};
+
+use super::hide::Hiding;
+use super::mounts::{self, Mount};
+use super::plan::{Lower, Meta, Part, Plan, Root};
+use super::skeleton::Skeleton;
+use crate::capture::{FROZEN_ROOT, Frozen};
+use crate::launcher::Rights;
+
+/// Makes plans for one `$ZENO_HOME`.
+#[derive(Debug)]
+pub struct Planner {
+    home: PathBuf,
+    rights: Rights,
+    masks: Masks,
+}
+
+/// What a plan is made for.
+#[derive(Debug)]
+pub struct Ask<'a> {
+    pub id: SandboxId,
+    pub request: &'a CreateRequest,
+    pub frozen: Option<&'a Frozen>,
+    /// On the boot clock, in nanoseconds.
+    pub deadline: Option<u64>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    #[error("could not read the list of mounts")]
+    Mounts(#[source] io::Error),
+    #[error("could not read the folders at the root of the file system")]
+    Root(#[source] io::Error),
+    #[error("could not look at `{path}`")]
+    Look { path: PathBuf, source: io::Error },
+    #[error("no mount holds `{path}`")]
+    NoMount { path: PathBuf },
+}
+
+/// Folders that are made afresh in every sandbox.
+const FRESH: [&str; 3] = ["/proc", "/sys", "/dev"];
+/// Folders that start empty.
+const EMPTY: [&str; 2] = ["/tmp", "/run"];
+
+impl Planner {
+    #[must_use]
+    pub fn new(home: PathBuf, rights: Rights, masks: Masks) -> Self {
+        Self { home, rights, masks }
+    }
+
+    /// Makes the plan, and says what it hides and where it falls short.
+    pub fn plan(&self, ask: &Ask<'_>) -> Result<(Plan, Vec<Masked>, Vec<Caveat>), ViewError> {
+        let mountinfo = fs::read("/proc/self/mountinfo").map_err(ViewError::Mounts)?;
+        let mounts = mounts::parse(&mountinfo);
+        let (hiding, masked) = self.hide(ask);
+        let mut caveats = Vec::new();
+        let (root, mut parts) = match self.rights {
+            Rights::Root => (Root::FirstPart, self.whole_mounts(&mounts, &hiding, &mut caveats)?),
+            Rights::User { .. } => {
+                let skip: Vec<&Path> = FRESH.iter().chain(&EMPTY).map(Path::new).collect();
+                let skeleton = Skeleton::of_root(&mounts, &skip).map_err(ViewError::Root)?;
+                caveats.extend(skeleton.caveats);
+                let points = EMPTY.iter().map(PathBuf::from).chain(skeleton.parts).collect::<Vec<_>>();
+                (Root::Skeleton(skeleton.bones), self.folder_parts(&points, &mounts, &hiding)?)
+            }
+        };
+        if let Some(frozen) = ask.frozen {
+            self.frozen_parts(frozen, &mounts, &mut parts)?;
+        }
+        for (place, part) in parts.iter_mut().enumerate() {
+            part.name = place.to_string();
+        }
+        if ask.request.net == Net::Host {
+            let text = "the sandbox uses the host's network, unfiltered; abstract sockets of the host can be reached too";
+            caveats.push(Caveat::new(CaveatKind::Network, text));
+        }
+        let plan = Plan {
+            id: ask.id,
+            hostname: hostname(),
+            root,
+            parts,
+            net: ask.request.net,
+            nested: ask.request.nested,
+            pids: ask.request.limits.pids.unwrap_or(Defaults::PIDS).into(),
+            deadline: ask.deadline,
+            idle: ask.request.limits.idle.map(|span| span.0.as_nanos() as u64),
+        };
+        Ok((plan, masked, caveats))
+    }
+
+    fn hide(&self, ask: &Ask<'_>) -> (Hiding, Vec<Masked>) {
+        let mut hiding = Hiding::default();
+        let mut masked = Vec::new();
+        for folder in EMPTY {
+            hiding.empty(Path::new(folder));
+        }
+        let context = &ask.request.context;
+        let home = context.env.iter().rev().find(|variable| variable.name.0 == b"HOME");
+        let home = home.map(|variable| Path::new(variable.value.as_os_str()));
+        for mask in &self.masks.paths {
+            let Some(path) = expand(&mask.path, home) else { continue };
+            let lifted = ask.request.unmask.iter().any(|lifted| {
+                *lifted == mask.path || expand(lifted, home).is_some_and(|lifted| path.starts_with(lifted))
+            });
+            if lifted || hiding.covers(&path) {
+                continue;
+            }
+            if fs::symlink_metadata(&path).is_ok() {
+                masked.push(Masked { path: path.clone().into(), reason: mask.reason.clone() });
+            }
+            if let Ok(real) = fs::canonicalize(&path)
+                && real != path
+            {
+                hiding.absent(&real);
+            }
+            hiding.absent(&path);
+        }
+        hiding.absent(&self.home);
+        for part in ask.frozen.iter().flat_map(|frozen| &frozen.parts) {
+            hiding.way_to(&part.mountpoint);
+        }
+        put_resolver(&mut hiding);
+        (hiding, masked)
+    }
+
+    /// Root: one overlay per real mount.
+    fn whole_mounts(
+        &self,
+        mounts: &[Mount],
+        hiding: &Hiding,
+        caveats: &mut Vec<Caveat>,
+    ) -> Result<Vec<Part>, ViewError> {
+        let fresh = |mount: &Mount| FRESH.iter().any(|fresh| mount.point.starts_with(fresh));
+        let mut points = Vec::new();
+        for mount in
+            mounts.iter().filter(|mount| mount.is_real() && !fresh(mount) && !hiding.covers(&mount.point))
+        {
+            match fs::symlink_metadata(&mount.point) {
+                Ok(stat) if stat.is_dir() => points.push(mount.point.clone()),
+                Ok(_) => {
+                    let text = "a single file is mounted here; the file below it is shown instead";
+                    caveats.push(Caveat::at(CaveatKind::View, mount.point.to_string_lossy(), text));
+                }
+                Err(error) => {
+                    let text = format!("a mount that cannot be read is left out: {error}");
+                    caveats.push(Caveat::at(CaveatKind::View, mount.point.to_string_lossy(), text));
+                }
+            }
+        }
+        self.folder_parts(&points, mounts, hiding)
+    }
+
+    fn folder_parts(
+        &self,
+        points: &[PathBuf],
+        mounts: &[Mount],
+        hiding: &Hiding,
+    ) -> Result<Vec<Part>, ViewError> {
+        let mut parts = Vec::new();
+        for point in points {
+            let mut hidden = hiding.below(point, points);
+            if hiding.covers(point) {
+                // Only the way to what is mounted below; the folder itself is not shown.
+                parts.push(self.part(point, vec![Lower::Hide(std::mem::take(&mut hidden))])?);
+                continue;
+            }
+            let mut lowers = Vec::new();
+            if !hidden.is_empty() {
+                lowers.push(Lower::Hide(hidden));
+            }
+            lowers.push(machine(mounts, point)?);
+            parts.push(self.part(point, lowers)?);
+        }
+        Ok(parts)
+    }
+
+    fn part(&self, point: &Path, lowers: Vec<Lower>) -> Result<Part, ViewError> {
+        let look = |source| ViewError::Look { path: point.to_owned(), source };
+        let mut top = Meta::of(&fs::symlink_metadata(point).map_err(look)?);
+        if rustix::fs::access(point, rustix::fs::Access::WRITE_OK).is_err() {
+            top = top.unwritable();
+        }
+        Ok(Part {
+            name: String::new(),
+            mountpoint: point.to_owned(),
+            lowers,
+            data: None,
+            inner: None,
+            top,
+            optional: matches!(self.rights, Rights::Root) && point != Path::new("/"),
+        })
+    }
+
+    fn frozen_parts(
+        &self,
+        frozen: &Frozen,
+        mounts: &[Mount],
+        parts: &mut Vec<Part>,
+    ) -> Result<(), ViewError> {
+        for layer in &frozen.parts {
+            let mut lowers: Vec<Lower> = Vec::new();
+            for path in &layer.layers {
+                let inside = path.strip_prefix(&self.home);
+                lowers.push(match inside {
+                    Ok(inside) => Lower::Store(inside.to_owned()),
+                    Err(_) => machine(mounts, path)?,
+                });
+            }
+            let live = layer.live.as_ref().map(|live| machine(mounts, live)).transpose()?;
+            let data = match self.rights {
+                Rights::Root => {
+                    lowers.extend(live);
+                    None
+                }
+                Rights::User { .. } => live,
+            };
+            let part = self.part(&layer.mountpoint, lowers)?;
+            parts.push(Part { data, inner: Some(FROZEN_ROOT.to_owned()), optional: false, ..part });
+        }
+        Ok(())
+    }
+}
+
+fn machine(mounts: &[Mount], path: &Path) -> Result<Lower, ViewError> {
+    let no_mount = || ViewError::NoMount { path: path.to_owned() };
+    let mount = mounts::mount_of(mounts, path).ok_or_else(no_mount)?;
+    let inside = path.strip_prefix(&mount.point).map_err(|_outside| no_mount())?;
+    Ok(Lower::Machine { mount: mount.point.clone(), inside: inside.to_owned() })
+}
+
+fn expand(path: &str, home: Option<&Path>) -> Option<PathBuf> {
+    match path.strip_prefix("~/") {
+        Some(inside) => Some(home?.join(inside)),
+        None => path.starts_with('/').then(|| PathBuf::from(path)),
+    }
+}
+
+/// A resolver file that lies below an emptied folder (systemd-resolved's does) is put in, so that names
+/// resolve where the network allows it.
+fn put_resolver(hiding: &mut Hiding) {
+    let Ok(real) = fs::canonicalize("/etc/resolv.conf") else { return };
+    if hiding.covers(&real)
+        && let Ok(bytes) = fs::read(&real)
+        && let Ok(stat) = fs::symlink_metadata(&real)
+    {
+        hiding.put(&real, bytes, Meta::of(&stat));
+    }
+}
+
+fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

@@ -1,0 +1,13 @@
+//! What a sandbox sees, as data: which mounts it is made of, what is hidden, what is put in.
+//!
+//! A [`Plan`] can be printed, stored and tested without any rights. The launcher and init carry it out.
+//! Never touches the host beyond reading it.
+
+mod build;
+mod hide;
+mod mounts;
+mod plan;
+mod skeleton;
+
+pub use build::{Ask, Planner, ViewError};
+pub use plan::{Bone, BoneKind, Hidden, HiddenKind, Lower, Meta, Part, Plan, Root};

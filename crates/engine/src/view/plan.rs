@@ -1,0 +1,124 @@
+//! The plan's types. They are stored with the sandbox, so they only grow.
+
+use std::path::PathBuf;
+
+use model::SandboxId;
+use model::net::Net;
+use serde::{Deserialize, Serialize};
+
+/// Everything launcher and init need to make one sandbox.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    pub id: SandboxId,
+    pub hostname: String,
+    pub root: Root,
+    /// Shallow first, so that each finds its mount point in place.
+    pub parts: Vec<Part>,
+    pub net: Net,
+    pub nested: bool,
+    /// Processes of one user inside.
+    pub pids: u64,
+    /// On the boot clock, in nanoseconds.
+    pub deadline: Option<u64>,
+    /// Nanoseconds without a command before it ends by itself.
+    pub idle: Option<u64>,
+}
+
+/// What stands at `/`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Root {
+    /// The first part.
+    FirstPart,
+    /// A small read-only tree that holds the parts. An ordinary user cannot overlay `/` itself.
+    Skeleton(Vec<Bone>),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Bone {
+    pub path: PathBuf,
+    pub kind: BoneKind,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum BoneKind {
+    Folder { mode: u32 },
+    Link { target: PathBuf },
+    File { mode: u32, bytes: Vec<u8> },
+}
+
+/// One overlay of the view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Names its folder below the sandbox's `upper` and `work`.
+    pub name: String,
+    pub mountpoint: PathBuf,
+    /// Top first.
+    pub lowers: Vec<Lower>,
+    /// A lower that is reached only through stubs in the others.
+    pub data: Option<Lower>,
+    /// Mount this folder of the overlay instead of its root.
+    pub inner: Option<String>,
+    /// What the top folder looks like.
+    pub top: Meta,
+    /// May be left out, with a caveat, if it cannot be mounted: a mount of the machine beside the root.
+    pub optional: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Lower {
+    /// A folder of the real machine: the mount it lies on, and where in it.
+    Machine { mount: PathBuf, inside: PathBuf },
+    /// A folder of the store, relative to `$ZENO_HOME`.
+    Store(PathBuf),
+    /// A small layer that hides and puts in.
+    Hide(Vec<Hidden>),
+}
+
+/// One entry of a hiding layer, parents before children.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Hidden {
+    /// Relative to the part.
+    pub path: PathBuf,
+    pub kind: HiddenKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum HiddenKind {
+    /// As if it did not exist.
+    Absent,
+    /// A folder on the way to another entry; what is below shines through.
+    Through(Meta),
+    /// A folder that starts empty.
+    Empty(Meta),
+    /// A file put in.
+    File { bytes: Vec<u8>, meta: Meta },
+}
+
+/// What a folder or file looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Meta {
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+    /// Seconds and nanoseconds.
+    pub modified: (i64, u32),
+}
+
+impl Meta {
+    #[must_use]
+    pub fn of(stat: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            mode: stat.mode() & 0o7777,
+            uid: stat.uid(),
+            gid: stat.gid(),
+            modified: (stat.mtime(), stat.mtime_nsec() as u32),
+        }
+    }
+
+    /// Without write permission for anyone: for a folder that the real one's owner would not let us write to.
+    #[must_use]
+    pub fn unwritable(self) -> Self {
+        Self { mode: self.mode & !0o222, ..self }
+    }
+}
