@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use model::exec::{Context, Exec, ExecRequest, Progress};
+use model::files::FileOp;
 use model::sandbox::{CreateRequest, Freshness, Masked};
 use model::units::Size;
 use model::{Caveat, ExecId, Problem, SandboxId};
@@ -95,6 +96,16 @@ impl Native {
         todo!()
     }
     pub async fn signal(&self, running: &Running, exec: ExecId, signal: i32) -> Result<(), Problem> {
+        todo!()
+    }
+    /// Does something with a file inside. `Read` streams `Stdout` frames, then `Ended`; `Write` takes `Stdin` frames
+    /// (an empty one ends it); everything but `Read` is answered with one `Answer`. A failure is a `Problem` frame.
+    pub async fn file(
+        &self,
+        running: &Running,
+        user: Option<&str>,
+        op: &FileOp,
+    ) -> Result<UnixStream, Problem> {
         todo!()
     }
     /// Freezes every process. Memory and descriptors stay.
