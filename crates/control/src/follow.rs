@@ -87,10 +87,13 @@ mod tests {
         assert_eq!(follow.next().await.unwrap().unwrap().sequence, 4);
         // More than a subscriber's buffer holds, while nobody reads.
         happen(&store, 50..400).await;
-        let (last, writer) = (4 * 600, tokio::spawn({
-            let store = store.clone();
-            async move { happen(&store, 400..600).await }
-        }));
+        let (last, writer) = (
+            4 * 600,
+            tokio::spawn({
+                let store = store.clone();
+                async move { happen(&store, 400..600).await }
+            }),
+        );
         for expected in 5..=last {
             assert_eq!(follow.next().await.unwrap().unwrap().sequence, expected);
         }

@@ -52,7 +52,10 @@ mod tests {
     #[test]
     fn the_default_applies_where_none_was_given() {
         assert_eq!(span(&Limits::default()), Defaults::TTL.0);
-        assert_eq!(span(&Limits { ttl: Some(Span::from_secs(5)), ..Default::default() }), Duration::from_secs(5));
+        assert_eq!(
+            span(&Limits { ttl: Some(Span::from_secs(5)), ..Default::default() }),
+            Duration::from_secs(5)
+        );
         assert_eq!(on_expire(&Limits::default()), OnExpire::Stop);
     }
 

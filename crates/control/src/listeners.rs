@@ -45,7 +45,8 @@ fn address_of(text: &str) -> Option<IpAddr> {
         bytes.extend(u32::from_str_radix(word, 16).ok()?.to_ne_bytes());
     }
     let v4 = <[u8; 4]>::try_from(bytes.as_slice()).map(|bytes| Ipv4Addr::from(bytes).into());
-    v4.or_else(|_longer| <[u8; 16]>::try_from(bytes.as_slice()).map(|bytes| Ipv6Addr::from(bytes).into())).ok()
+    v4.or_else(|_longer| <[u8; 16]>::try_from(bytes.as_slice()).map(|bytes| Ipv6Addr::from(bytes).into()))
+        .ok()
 }
 
 #[cfg(test)]

@@ -30,7 +30,9 @@ pub(crate) fn resolve(which: &str, existing: &[Known]) -> Result<SandboxId, Prob
     match matches.as_slice() {
         [only] => Ok(only.id),
         [] => Err(refusal::not_found(which, &near(which, existing))),
-        several => Err(refusal::ambiguous(which, &several.iter().map(|known| shown(known)).collect::<Vec<_>>())),
+        several => {
+            Err(refusal::ambiguous(which, &several.iter().map(|known| shown(known)).collect::<Vec<_>>()))
+        }
     }
 }
 

@@ -47,12 +47,14 @@ pub(crate) fn just_ended(label: &str) -> Problem {
 }
 
 pub(crate) fn closing() -> Problem {
-    Problem::new(Code::NotReady, "the daemon is shutting down").hint("try again: the next call starts a new one")
+    Problem::new(Code::NotReady, "the daemon is shutting down")
+        .hint("try again: the next call starts a new one")
 }
 
 /// The task that did the work panicked; the log has its message.
 pub(crate) fn lost() -> Problem {
-    Problem::new(Code::Internal, "zeno lost track of the request").hint("the daemon's log says more: `daemon.log`")
+    Problem::new(Code::Internal, "zeno lost track of the request")
+        .hint("the daemon's log says more: `daemon.log`")
 }
 
 pub(crate) fn store(error: &store::Error) -> Problem {

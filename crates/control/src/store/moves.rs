@@ -21,7 +21,7 @@ pub struct NewRecord {
 }
 
 /// Where a sandbox goes, why, and what was learned on the way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     path: Vec<State>,
     reason: Option<String>,
@@ -30,7 +30,7 @@ pub struct Move {
 }
 
 /// What is known only once a sandbox was made. What is absent stays as it is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     pub workspace: Option<Text>,
     pub caveats: Option<Vec<Caveat>>,
@@ -49,6 +49,12 @@ impl Move {
     #[must_use]
     pub fn to(state: State) -> Self {
         Self { path: vec![state], reason: None, by: None, facts: Facts::default() }
+    }
+
+    /// The states it goes through, in order.
+    #[must_use]
+    pub fn path(&self) -> &[State] {
+        &self.path
     }
 
     /// And on to this one, in the same transaction.
