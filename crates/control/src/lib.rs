@@ -10,6 +10,7 @@ mod lifetime;
 mod listeners;
 mod names;
 pub mod reconcile;
+mod recovery;
 mod refusal;
 mod slots;
 pub mod store;

@@ -31,12 +31,12 @@ pub(crate) fn left(expires: Timestamp, now: Timestamp) -> Duration {
 
 /// Why init ended the sandbox: it says only that its clock ran out, not which of the two.
 pub(crate) fn reason(sandbox: &Sandbox, now: Timestamp) -> String {
-    let ttl = sandbox.limits.ttl.unwrap_or(Defaults::TTL);
-    match sandbox.limits.idle {
-        Some(idle) if !is_over(sandbox.expires, expires(now, CLOCK_SLACK)) => {
+    match (sandbox.limits.idle, sandbox.expires) {
+        (Some(idle), expires) if !is_over(expires, self::expires(now, CLOCK_SLACK)) => {
             format!("no command ran in it for {idle} (its idle limit)")
         }
-        Some(_) | None => format!("its time was over (ttl {ttl})"),
+        (_, Some(expires)) => format!("its time was over at {}", expires.strftime("%Y-%m-%d %H:%M:%S UTC")),
+        (_, None) => "its time was over".to_owned(),
     }
 }
 

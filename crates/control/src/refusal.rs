@@ -51,10 +51,15 @@ pub(crate) fn closing() -> Problem {
         .hint("try again: the next call starts a new one")
 }
 
+pub(crate) fn no_command() -> Problem {
+    Problem::new(Code::BadRequest, "no command was given")
+        .hint("write it after `--`: `zeno exec NAME -- COMMAND`")
+}
+
 /// The task that did the work panicked; the log has its message.
 pub(crate) fn lost() -> Problem {
     Problem::new(Code::Internal, "zeno lost track of the request")
-        .hint("the daemon's log says more: `daemon.log`")
+        .hint("zeno's log says why: `daemon.log` in its home")
 }
 
 pub(crate) fn store(error: &store::Error) -> Problem {
@@ -76,4 +81,35 @@ pub(crate) fn store(error: &store::Error) -> Problem {
 /// What a person calls it.
 pub(crate) fn label(sandbox: &Sandbox) -> String {
     sandbox.name.as_ref().map_or_else(|| sandbox.id.to_string(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Move, NewRecord, Store};
+
+    #[tokio::test]
+    async fn a_refusal_names_the_state_the_reason_and_the_next_command() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path()).unwrap();
+        let id = SandboxId::from_bits(1);
+        let request =
+            model::sandbox::CreateRequest { name: Some("a".parse().unwrap()), ..Default::default() };
+        store.insert(NewRecord { id, request, expires: None, throwaway: false }).await.unwrap();
+        let walk = [
+            (Move::to(State::Ready), "`zeno exec a -- COMMAND`"),
+            (Move::to(State::Paused), "`zeno resume a`"),
+            (Move::to(State::Stopped).because("too big"), "`zeno start a`"),
+            (Move::to(State::Provisioning), "`zeno status a`"),
+            (Move::to(State::Destroying), "`zeno create`"),
+        ];
+        for (change, command) in walk {
+            let sandbox = store.transition(id, change).await.unwrap().sandbox;
+            let problem = not_ready(&sandbox, "touch");
+            assert_eq!(problem.code, Code::NotReady);
+            assert_eq!(problem.detail, format!("cannot touch sandbox `a`: it is {}", sandbox.state));
+            assert_eq!(problem.causes, Vec::from_iter(sandbox.reason));
+            assert!(problem.hints[0].contains(command), "{problem:?}");
+        }
+    }
 }

@@ -59,7 +59,7 @@ fn what_is_gone_has_failed_or_expired() {
         let failed = Action::Record(Move::to(State::Failed).because(GONE).by_zeno());
         assert_eq!(decide(&record(state), Found::Gone, now()), failed, "{state}");
         let stop = decide(&overdue(state, OnExpire::Stop), Found::Gone, now());
-        let reason = "its time was over (ttl 7d)";
+        let reason = "its time was over at 2027-01-15 07:59:59 UTC";
         assert_eq!(stop, Action::Record(Move::to(State::Expired).because(reason).by_zeno()), "{state}");
         let destroy = decide(&overdue(state, OnExpire::Destroy), Found::Gone, now());
         assert_eq!(destroy, Action::Destroy { reason: Some(reason.to_owned()) }, "{state}");
@@ -121,6 +121,6 @@ fn idle_and_ttl_are_told_apart() {
     let idle = Move::to(State::Expired).because("no command ran in it for 5m (its idle limit)").by_zeno();
     assert_eq!(expired(&record.sandbox, now()), Action::Record(idle));
     record.sandbox.expires = Some(now());
-    let ttl = Move::to(State::Expired).because("its time was over (ttl 7d)").by_zeno();
+    let ttl = Move::to(State::Expired).because("its time was over at 2027-01-15 08:00:00 UTC").by_zeno();
     assert_eq!(expired(&record.sandbox, now()), Action::Record(ttl));
 }

@@ -142,6 +142,41 @@ async fn old_records_and_events_are_forgotten() {
     store.checkpoint().unwrap();
 }
 
+#[tokio::test]
+async fn a_full_disk_is_told_as_such_and_loses_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path()).unwrap();
+    let pages = |most: u32| {
+        store.call(move |page| {
+            page.connection
+                .pragma_update_and_check(None, "max_page_count", most, |_row| Ok(()))
+                .map_err(|source| Error::Prune { source })
+        })
+    };
+    pages(40).await.unwrap();
+    let mut tasks = tokio::task::JoinSet::new();
+    for bits in 0..400 {
+        let store = store.clone();
+        tasks.spawn(async move { store.insert(new(bits, None)).await });
+    }
+    let outcomes = tasks.join_all().await;
+    let (made, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
+    assert!(!made.is_empty() && !refused.is_empty());
+    assert!(refused.iter().filter_map(|outcome| outcome.as_ref().err()).any(Error::is_disk_full));
+
+    pages(1 << 20).await.unwrap();
+    let id = store.insert(new(1000, None)).await.unwrap().id;
+    let mut told: Vec<_> = made.into_iter().map(|made| made.unwrap().id).chain([id]).collect();
+    let mut kept: Vec<_> =
+        store.records(Which::All).await.unwrap().into_iter().map(|record| record.sandbox.id).collect();
+    told.sort();
+    kept.sort();
+    assert_eq!(kept, told);
+    let events = store.events(0, usize::MAX).await.unwrap();
+    assert_eq!(events.len(), 2 * kept.len());
+    assert_eq!(events.last().unwrap().sequence as usize, events.len());
+}
+
 #[test]
 fn only_the_owner_can_read_it() {
     let home = tempfile::tempdir().unwrap();

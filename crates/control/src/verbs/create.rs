@@ -34,6 +34,9 @@ impl Control {
         request: RunRequest,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<(Sandbox, UnixStream), Problem> {
+        if request.exec.argv.is_empty() {
+            return Err(refusal::no_command());
+        }
         let order = Order { request: request.create, first: Some(request.exec), throwaway: !request.keep };
         let Made { sandbox, first } = self.make(order, progress).await?;
         let first =

@@ -15,6 +15,9 @@ use crate::store::Move;
 impl Control {
     /// Starts a command. The stream speaks the frames of [`model::exec`].
     pub async fn exec(&self, which: &str, request: ExecRequest) -> Result<UnixStream, Problem> {
+        if request.argv.is_empty() {
+            return Err(refusal::no_command());
+        }
         let slot = self.find(which, RUN).await?;
         // The common case: used before, so there is nothing to record.
         if let Some(seat) = slot.active_seat() {
