@@ -130,7 +130,7 @@ impl Control {
         running: Running,
     ) -> Result<(), Problem> {
         let request = self.inner.store.request(slot.id).await.map_err(|error| refusal::store(&error))?;
-        let request = request.ok_or_else(|| refusal::not_found(&slot.label(), &[]))?;
+        let request = request.ok_or_else(|| refusal::not_kept(&slot.label()))?;
         let deadline = record.sandbox.expires.map_or(u64::MAX, |expires| {
             self.inner.native.deadline_after(lifetime::left(expires, store::now()))
         });

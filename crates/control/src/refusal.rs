@@ -46,6 +46,12 @@ pub(crate) fn just_ended(label: &str) -> Problem {
         .hint(format!("see why: `zeno status {label}`"))
 }
 
+/// What would be needed to start it was never written down.
+pub(crate) fn not_kept(label: &str) -> Problem {
+    Problem::new(Code::NotReady, format!("sandbox `{label}` was made for one command and goes with it"))
+        .hint("keep the next one: `zeno run --keep`")
+}
+
 pub(crate) fn closing() -> Problem {
     Problem::new(Code::NotReady, "the daemon is shutting down")
         .hint("try again: the next call starts a new one")

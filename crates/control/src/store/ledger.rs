@@ -67,8 +67,11 @@ impl Ledger {
                     Message::Job(job) => waiting.push_back(job),
                     Message::Close => closing = true,
                 }
-                if !closing && waiting.len() < BATCH {
-                    next = messages.try_recv().ok();
+                if !closing
+                    && waiting.len() < BATCH
+                    && let Ok(message) = messages.try_recv()
+                {
+                    next = Some(message);
                 }
             }
             while !waiting.is_empty() {

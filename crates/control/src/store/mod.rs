@@ -59,7 +59,8 @@ impl Store {
 
     /// Writes the record of a new sandbox, `requested` and at once `provisioning`.
     pub async fn insert(&self, new: NewRecord) -> Result<Sandbox, Error> {
-        self.call(move |page| moves::insert(page, &new)).await
+        let row = moves::NewRow::of(new)?;
+        self.call(move |page| moves::insert(page, row)).await
     }
 
     /// Moves a sandbox from its state to another. The only way to do so: the move is checked against
@@ -78,6 +79,7 @@ impl Store {
     }
 
     /// The request that made a sandbox, with its environment: what is needed to start it or run something in it.
+    /// None of a throwaway, or of a destroyed one.
     pub async fn request(&self, id: SandboxId) -> Result<Option<CreateRequest>, Error> {
         self.call(move |page| rows::request(page.connection, id)).await
     }

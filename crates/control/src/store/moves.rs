@@ -84,49 +84,68 @@ impl Move {
     }
 }
 
-pub(super) fn insert(page: &mut Page<'_>, new: &NewRecord) -> Result<Sandbox, Error> {
-    let NewRecord { id, request, expires, throwaway } = new;
-    let time = now();
-    let encode = |source| Error::Encode { id: *id, source };
-    let variables = serde_json::to_string(&request.context.env).map_err(encode)?;
-    let mut shown = request.clone();
-    shown.context.env = Vec::new();
-    let request_json = serde_json::to_string(&shown).map_err(encode)?;
+/// A new record as it goes into the tables.
+pub(super) struct NewRow {
+    sandbox: Sandbox,
+    throwaway: bool,
+    request: String,
+    variables: Option<String>,
+}
 
-    let write = |connection: &Connection| -> rusqlite::Result<()> {
-        let mut statement = connection.prepare_cached(
-            "INSERT INTO sandboxes (id, name, state, used, throwaway, created, changed, expires, caveats, request)
-             VALUES (?1, ?2, ?3, 0, ?4, ?5, ?5, ?6, '[]', ?7)",
-        )?;
-        statement.execute(params![
-            id.to_string(),
-            request.name.as_ref().map(model::Name::as_str),
-            State::Provisioning.as_str(),
-            throwaway,
-            time.as_microsecond(),
-            expires.map(Timestamp::as_microsecond),
-            request_json,
-        ])?;
-        let mut statement =
-            connection.prepare_cached("INSERT INTO environments (sandbox, variables) VALUES (?1, ?2)")?;
-        statement.execute(params![id.to_string(), variables])?;
-        Ok(())
-    };
-    write(page.connection).map_err(|source| match (&request.name, &source) {
+impl NewRow {
+    /// Encoded by the caller, because the ledger's time is everybody's.
+    pub(super) fn of(new: NewRecord) -> Result<Self, Error> {
+        let NewRecord { id, mut request, expires, throwaway } = new;
+        let encode = |source| Error::Encode { id, source };
+        let variables = std::mem::take(&mut request.context.env);
+        // A throwaway is never started again, and nobody takes it over.
+        let variables =
+            (!throwaway).then(|| serde_json::to_string(&variables)).transpose().map_err(encode)?;
+        let encoded = serde_json::to_string(&request).map_err(encode)?;
+        let sandbox = first_look(id, request, expires);
+        Ok(Self { sandbox, throwaway, request: encoded, variables })
+    }
+}
+
+pub(super) fn insert(page: &mut Page<'_>, row: NewRow) -> Result<Sandbox, Error> {
+    let sandbox = &row.sandbox;
+    write_new(page.connection, &row).map_err(|source| match (&sandbox.name, &source) {
         (Some(name), rusqlite::Error::SqliteFailure(failure, _))
             if failure.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE =>
         {
             Error::NameTaken { name: name.clone() }
         }
-        _ => Error::Insert { id: *id, source },
+        _ => Error::Insert { id: sandbox.id, source },
     })?;
-    let sandbox = first_look(*id, shown, *expires, time);
-    let asked = event_data(&sandbox, None, State::Requested, None, sandbox.actor);
-    let begun = event_data(&sandbox, Some(State::Requested), State::Provisioning, None, sandbox.actor);
+    let asked = event_data(sandbox, None, State::Requested, None, sandbox.actor);
+    let begun = event_data(sandbox, Some(State::Requested), State::Provisioning, None, sandbox.actor);
     for data in [asked, begun] {
-        append(page, time, data)?;
+        append(page, sandbox.created, data)?;
     }
-    Ok(sandbox)
+    Ok(row.sandbox)
+}
+
+fn write_new(connection: &Connection, row: &NewRow) -> rusqlite::Result<()> {
+    let sandbox = &row.sandbox;
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO sandboxes (id, name, state, used, throwaway, created, changed, expires, caveats, request)
+         VALUES (?1, ?2, ?3, 0, ?4, ?5, ?5, ?6, '[]', ?7)",
+    )?;
+    statement.execute(params![
+        sandbox.id.to_string(),
+        sandbox.name.as_ref().map(model::Name::as_str),
+        sandbox.state.as_str(),
+        row.throwaway,
+        sandbox.created.as_microsecond(),
+        sandbox.expires.map(Timestamp::as_microsecond),
+        row.request,
+    ])?;
+    if let Some(variables) = &row.variables {
+        let mut statement =
+            connection.prepare_cached("INSERT INTO environments (sandbox, variables) VALUES (?1, ?2)")?;
+        statement.execute(params![sandbox.id.to_string(), variables])?;
+    }
+    Ok(())
 }
 
 pub(super) fn transition(page: &mut Page<'_>, id: SandboxId, change: &Move) -> Result<Moved, Error> {
@@ -218,7 +237,8 @@ fn event_data(
     }
 }
 
-fn first_look(id: SandboxId, request: CreateRequest, expires: Option<Timestamp>, time: Timestamp) -> Sandbox {
+fn first_look(id: SandboxId, request: CreateRequest, expires: Option<Timestamp>) -> Sandbox {
+    let time = now();
     Sandbox {
         id,
         name: request.name,

@@ -47,6 +47,18 @@ async fn no_secret_outlives_its_sandbox() {
 }
 
 #[tokio::test]
+async fn the_environment_of_a_throwaway_is_not_written_at_all() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path()).unwrap();
+    let id = store.insert(NewRecord { throwaway: true, ..new(1, None) }).await.unwrap().id;
+    assert!(store.record(id).await.unwrap().unwrap().throwaway);
+    assert_eq!(store.request(id).await.unwrap(), None);
+    store.close().await;
+    let file = std::fs::read(home.path().join("zeno.db")).unwrap();
+    assert!(!file.windows(6).any(|bytes| bytes == b"secret"));
+}
+
+#[tokio::test]
 async fn what_it_learned_on_the_way_is_kept() {
     let home = tempfile::tempdir().unwrap();
     let store = Store::open(home.path()).unwrap();
