@@ -1,1 +1,22 @@
-//! Placeholder.
+//! The store, the lifecycle, and the verbs.
+//!
+//! Every sandbox has a record here, and every change of its state goes through one function. Never knows HTTP,
+//! never prints.
+
+mod control;
+mod follow;
+mod lifecycle;
+mod lifetime;
+mod listeners;
+mod names;
+pub mod reconcile;
+mod recovery;
+mod refusal;
+mod slots;
+pub mod store;
+mod upkeep;
+mod verbs;
+
+pub use control::{Control, Error};
+pub use follow::Follow;
+pub use lifecycle::lifecycle_markdown;

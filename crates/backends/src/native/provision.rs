@@ -114,7 +114,7 @@ impl Native {
     }
 
     pub(super) fn running(&self, id: SandboxId, process: OwnedFd) -> Result<Running, NativeError> {
-        let process = AsyncFd::register(process).map_err(NativeError::Talk)?;
+        let process = AsyncFd::register(process).map_err(|error| NativeError::Talk(error.into()))?;
         Ok(Running { id, process: Arc::new(process) })
     }
 }

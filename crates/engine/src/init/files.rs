@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use jiff::Timestamp;
-use model::exec::{FrameHead, FrameKind, Outcome};
+use model::exec::{FrameHead, FrameKind};
 use model::files::{FileKind, FileOp, FileStat, Listing};
 use model::{Code, Problem};
 
@@ -42,7 +42,7 @@ fn work(wire: &mut Wire, op: &FileOp) -> io::Result<()> {
             let mut buffer = vec![0; 64 << 10];
             loop {
                 match file.read(&mut buffer)? {
-                    0 => return wire.send(FrameKind::Ended, &Outcome::Exited { code: 0 }),
+                    0 => return wire.send(FrameKind::Answer, &()),
                     length => wire.send_bytes(FrameKind::Stdout, &buffer[..length])?,
                 }
             }
@@ -69,7 +69,11 @@ fn work(wire: &mut Wire, op: &FileOp) -> io::Result<()> {
                 listing.entries.push(stat(&entry?.path())?);
             }
             listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
-            wire.send(FrameKind::Answer, &listing)
+            // A frame has a largest size, and a folder has none.
+            for entries in listing.entries.chunks(500) {
+                wire.send(FrameKind::Answer, &Listing { entries: entries.to_vec() })?;
+            }
+            if listing.entries.is_empty() { wire.send(FrameKind::Answer, &listing) } else { Ok(()) }
         }
         FileOp::Stat { path } => wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?),
         FileOp::Remove { path, recursive } => {

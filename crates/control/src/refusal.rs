@@ -1,0 +1,121 @@
+//! What callers are told when a verb cannot do what it was asked, with the command to use next.
+
+use model::{Code, Name, Problem, Sandbox, SandboxId, State};
+
+use crate::store;
+
+/// The sandbox is in a state in which this cannot be done.
+pub(crate) fn not_ready(sandbox: &Sandbox, verb: &str) -> Problem {
+    let label = label(sandbox);
+    let state = sandbox.state;
+    let next = match state {
+        State::Ready | State::Active => format!("it runs already: `zeno exec {label} -- COMMAND`"),
+        State::Paused => format!("wake it up first: `zeno resume {label}`"),
+        State::Stopped | State::Expired | State::Failed => format!("start it first: `zeno start {label}`"),
+        State::Requested | State::Provisioning => {
+            format!("it is being made; see how far it is: `zeno status {label}`")
+        }
+        State::Unreachable => format!("zeno keeps asking for it; look again: `zeno status {label}`"),
+        State::Destroying | State::Destroyed => "make a new one: `zeno create`".to_owned(),
+    };
+    let problem = Problem::new(Code::NotReady, format!("cannot {verb} sandbox `{label}`: it is {state}"));
+    let causes = sandbox.reason.iter().cloned().collect();
+    Problem { causes, ..problem }.hint(next)
+}
+
+pub(crate) fn not_found(which: &str, near: &[Name]) -> Problem {
+    let problem = Problem::new(Code::NotFound, format!("there is no sandbox `{which}`"));
+    let problem = near.iter().fold(problem, |problem, name| problem.hint(format!("did you mean `{name}`?")));
+    problem.hint("see which there are: `zeno list`")
+}
+
+pub(crate) fn ambiguous(which: &str, matches: &[String]) -> Problem {
+    Problem::new(Code::BadRequest, format!("`{which}` may mean {}", matches.join(" or ")))
+        .hint("write more of the id, or use the name")
+}
+
+pub(crate) fn name_taken(name: &Name, holder: Option<SandboxId>) -> Problem {
+    let whose = holder.map(|id| format!(" by {id}")).unwrap_or_default();
+    Problem::new(Code::NameTaken, format!("the name `{name}` is taken{whose}"))
+        .hint(format!("choose another name, or remove that sandbox: `zeno destroy {name}`"))
+}
+
+/// The record says it runs and the processes say otherwise: the end is being recorded just now.
+pub(crate) fn just_ended(label: &str) -> Problem {
+    Problem::new(Code::NotReady, format!("sandbox `{label}` has just ended"))
+        .hint(format!("see why: `zeno status {label}`"))
+}
+
+/// What would be needed to start it was never written down.
+pub(crate) fn not_kept(label: &str) -> Problem {
+    Problem::new(Code::NotReady, format!("sandbox `{label}` was made for one command and goes with it"))
+        .hint("keep the next one: `zeno run --keep`")
+}
+
+pub(crate) fn closing() -> Problem {
+    Problem::new(Code::NotReady, "the daemon is shutting down")
+        .hint("try again: the next call starts a new one")
+}
+
+pub(crate) fn no_command() -> Problem {
+    Problem::new(Code::BadRequest, "no command was given")
+        .hint("write it after `--`: `zeno exec NAME -- COMMAND`")
+}
+
+/// The task that did the work panicked; the log has its message.
+pub(crate) fn lost() -> Problem {
+    Problem::new(Code::Internal, "zeno lost track of the request")
+        .hint("zeno's log says why: `daemon.log` in its home")
+}
+
+pub(crate) fn store(error: &store::Error) -> Problem {
+    match error {
+        store::Error::NameTaken { name } => name_taken(name, None),
+        store::Error::NoSandbox { .. } => {
+            Problem::from_error(Code::NotFound, error).hint("see which there are: `zeno list`")
+        }
+        store::Error::Refused { id, .. } => {
+            Problem::from_error(Code::NotReady, error).hint(format!("look again: `zeno status {id}`"))
+        }
+        store::Error::Closed => closing(),
+        _ if error.is_disk_full() => Problem::from_error(Code::DiskFull, error)
+            .hint("make room on the disk that holds zeno's state, for example by `zeno destroy`"),
+        _ => Problem::from_error(Code::Internal, error),
+    }
+}
+
+/// What a person calls it.
+pub(crate) fn label(sandbox: &Sandbox) -> String {
+    sandbox.name.as_ref().map_or_else(|| sandbox.id.to_string(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Move, NewRecord, Store};
+
+    #[tokio::test]
+    async fn a_refusal_names_the_state_the_reason_and_the_next_command() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path()).unwrap();
+        let id = SandboxId::from_bits(1);
+        let request =
+            model::sandbox::CreateRequest { name: Some("a".parse().unwrap()), ..Default::default() };
+        store.insert(NewRecord { id, request, expires: None, throwaway: false }).await.unwrap();
+        let walk = [
+            (Move::to(State::Ready), "`zeno exec a -- COMMAND`"),
+            (Move::to(State::Paused), "`zeno resume a`"),
+            (Move::to(State::Stopped).because("too big"), "`zeno start a`"),
+            (Move::to(State::Provisioning), "`zeno status a`"),
+            (Move::to(State::Destroying), "`zeno create`"),
+        ];
+        for (change, command) in walk {
+            let sandbox = store.transition(id, change).await.unwrap().sandbox;
+            let problem = not_ready(&sandbox, "touch");
+            assert_eq!(problem.code, Code::NotReady);
+            assert_eq!(problem.detail, format!("cannot touch sandbox `a`: it is {}", sandbox.state));
+            assert_eq!(problem.causes, Vec::from_iter(sandbox.reason));
+            assert!(problem.hints[0].contains(command), "{problem:?}");
+        }
+    }
+}

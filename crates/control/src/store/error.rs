@@ -1,0 +1,121 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::{Name, SandboxId, State};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("failed to make the folder `{path}`")]
+    Home {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("failed to make the store `{path}`")]
+    Create {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("failed to open the store `{path}`")]
+    Open {
+        path: PathBuf,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to bring the store to version {version}")]
+    Migrate {
+        version: usize,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("the store was written by a newer zeno (version {found}; this one knows {known})")]
+    Newer { found: usize, known: usize },
+    #[error("failed to start the store's thread")]
+    Thread {
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the name `{name}` is taken")]
+    NameTaken { name: Name },
+    #[error("there is no sandbox {id}")]
+    NoSandbox { id: SandboxId },
+    #[error("sandbox {id} is {from} and cannot become {to}")]
+    Refused { id: SandboxId, from: State, to: State },
+    #[error("failed to record sandbox {id}")]
+    Insert {
+        id: SandboxId,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to record that sandbox {id} is {to}")]
+    Transition {
+        id: SandboxId,
+        to: State,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to update the record of sandbox {id}")]
+    Update {
+        id: SandboxId,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to encode the record of sandbox {id}")]
+    Encode {
+        id: SandboxId,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("failed to read the record of sandbox {id}")]
+    Read {
+        id: SandboxId,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to read the records")]
+    List {
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to read the events")]
+    Events {
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to forget old records")]
+    Prune {
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to bring the store's log into its file")]
+    Checkpoint {
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// Shared, because all that was written together fails together.
+    #[error("failed to commit to the store")]
+    Commit {
+        #[source]
+        source: Arc<rusqlite::Error>,
+    },
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl Error {
+    /// Is it that the disk has no room?
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        let mut cause: Option<&dyn std::error::Error> = Some(self);
+        while let Some(error) = cause {
+            let sqlite =
+                error.downcast_ref::<rusqlite::Error>().or_else(|| Some(&**error.downcast_ref::<Arc<_>>()?));
+            if sqlite.and_then(rusqlite::Error::sqlite_error_code) == Some(rusqlite::ErrorCode::DiskFull) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+}

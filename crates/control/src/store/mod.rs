@@ -1,0 +1,166 @@
+//! The record of every sandbox and everything that happened to it, in SQLite.
+//!
+//! One thread owns the connection ([`ledger`]); callers send it work and wait. What waits at the same time is
+//! written in one transaction. Never talks to a backend and never decides what should happen.
+
+mod error;
+mod ledger;
+mod moves;
+mod rows;
+mod schema;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use jiff::Timestamp;
+use model::event::Event;
+use model::sandbox::CreateRequest;
+use model::{Sandbox, SandboxId};
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+pub use error::Error;
+pub use moves::{Facts, Move, Moved, NewRecord};
+pub use rows::Record;
+
+use ledger::{Call, Ledger, Message, Page};
+
+/// A handle on the store. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    ledger: mpsc::Sender<Message>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    checkpoints: Mutex<rusqlite::Connection>,
+    /// Never read, only subscribed from: the sending side belongs to the ledger, so that closing it ends every subscription.
+    events: broadcast::Receiver<Event>,
+}
+
+impl Store {
+    /// Opens `zeno.db` in this folder, making both if they do not exist.
+    pub fn open(home: &Path) -> Result<Self, Error> {
+        let path = schema::prepare(home)?;
+        let connection = schema::open(&path)?;
+        let checkpoints = schema::open(&path)?;
+        let (publish, events) = broadcast::channel(EVENTS_BUFFERED);
+        let (ledger, messages) = mpsc::channel(WAITING);
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || Ledger::new(connection, publish).serve(messages))
+            .map_err(|source| Error::Thread { source })?;
+        let inner =
+            Inner { ledger, thread: Mutex::new(Some(thread)), checkpoints: Mutex::new(checkpoints), events };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Writes the record of a new sandbox, `requested` and at once `provisioning`.
+    pub async fn insert(&self, new: NewRecord) -> Result<Sandbox, Error> {
+        let row = moves::NewRow::of(new)?;
+        self.call(move |page| moves::insert(page, row)).await
+    }
+
+    /// Moves a sandbox from its state to another. The only way to do so: the move is checked against
+    /// [`model::State::next`], the row changed and the event written in one transaction.
+    pub async fn transition(&self, id: SandboxId, change: Move) -> Result<Moved, Error> {
+        self.call(move |page| moves::transition(page, id, &change)).await
+    }
+
+    pub async fn record(&self, id: SandboxId) -> Result<Option<Record>, Error> {
+        self.call(move |page| rows::record(page.connection, id)).await
+    }
+
+    /// Oldest first.
+    pub async fn records(&self, which: Which) -> Result<Vec<Record>, Error> {
+        self.call(move |page| rows::records(page.connection, which)).await
+    }
+
+    /// The request that made a sandbox, with its environment: what is needed to start it or run something in it.
+    /// None of a throwaway, or of a destroyed one.
+    pub async fn request(&self, id: SandboxId) -> Result<Option<CreateRequest>, Error> {
+        self.call(move |page| rows::request(page.connection, id)).await
+    }
+
+    pub async fn set_expires(&self, id: SandboxId, expires: Timestamp) -> Result<(), Error> {
+        self.call(move |page| rows::set_expires(page.connection, id, expires)).await
+    }
+
+    /// Says why a sandbox is still in its state.
+    pub async fn note(&self, id: SandboxId, reason: String) -> Result<(), Error> {
+        self.call(move |page| rows::note(page.connection, id, &reason)).await
+    }
+
+    /// What happened after this sequence number, oldest first.
+    pub async fn events(&self, after: u64, limit: usize) -> Result<Vec<Event>, Error> {
+        self.call(move |page| rows::events(page.connection, after, limit)).await
+    }
+
+    /// Events from now on, each after it was committed. A slow reader misses some and is told so.
+    #[must_use]
+    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.inner.events.resubscribe()
+    }
+
+    /// Forgets the oldest destroyed sandboxes and the oldest events.
+    pub async fn prune(&self) -> Result<(), Error> {
+        self.call(move |page| rows::prune(page.connection)).await
+    }
+
+    /// Brings the log back into the database file. Blocks, on a connection of its own, so that no caller waits for the disk.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        let connection = self.inner.checkpoints.lock().expect("no panic while checkpointing");
+        connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_counts| Ok(()))
+            .map_err(|source| Error::Checkpoint { source })
+    }
+
+    /// Writes what waits and closes the file. Later calls answer [`Error::Closed`].
+    pub async fn close(&self) {
+        if self.inner.ledger.send(Message::Close).await.is_err() {
+            return;
+        }
+        let thread = self.inner.thread.lock().expect("no panic while closing").take();
+        let joined = tokio::task::spawn_blocking(move || thread.map(JoinHandle::join)).await;
+        if !matches!(joined, Ok(None | Some(Ok(())))) {
+            tracing::error!("the store's thread panicked");
+        }
+    }
+
+    async fn call<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Page<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job = Message::Job(Box::new(Call::new(work, reply)));
+        self.inner.ledger.send(job).await.map_err(|_unsent| Error::Closed)?;
+        answer.await.map_err(|_dropped| Error::Closed)?
+    }
+}
+
+/// Which records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All that are not destroyed.
+    Existing,
+    /// The destroyed ones that are still remembered, too.
+    All,
+}
+
+/// The clock, to the precision the store keeps.
+#[must_use]
+pub fn now() -> Timestamp {
+    let now = Timestamp::now().as_microsecond();
+    Timestamp::from_microsecond(now).expect("the present is in range")
+}
+
+/// Requests that may wait for the ledger before callers have to wait to ask.
+const WAITING: usize = 1024;
+/// How far a subscriber may fall behind before it has to read the store again.
+const EVENTS_BUFFERED: usize = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! Reading records and events, and the changes that are not moves.
+
+use jiff::Timestamp;
+use model::event::Event;
+use model::exec::Text;
+use model::sandbox::{Backend, CreateRequest};
+use model::{Sandbox, SandboxId, State};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::de::DeserializeOwned;
+
+use super::{Error, Which};
+
+/// A sandbox, and what is kept about it beside what users see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub sandbox: Sandbox,
+    /// A command has run in it since it was last made or started.
+    pub used: bool,
+    /// Made for one command: it does not outlive the daemon that ran it.
+    pub throwaway: bool,
+}
+
+pub(super) fn record(connection: &Connection, id: SandboxId) -> Result<Option<Record>, Error> {
+    let read = || -> rusqlite::Result<Option<Record>> {
+        let mut statement = connection.prepare_cached(
+            "SELECT id, name, state, reason, used, throwaway, created, changed, expires, workspace, caveats, request
+             FROM sandboxes WHERE id = ?1",
+        )?;
+        statement.query_row([id.to_string()], from_row).optional()
+    };
+    read().map_err(|source| Error::Read { id, source })
+}
+
+pub(super) fn records(connection: &Connection, which: Which) -> Result<Vec<Record>, Error> {
+    let query = match which {
+        Which::Existing => {
+            "SELECT id, name, state, reason, used, throwaway, created, changed, expires, workspace, caveats, request
+             FROM sandboxes WHERE state <> 'destroyed' ORDER BY created, id"
+        }
+        Which::All => {
+            "SELECT id, name, state, reason, used, throwaway, created, changed, expires, workspace, caveats, request
+             FROM sandboxes ORDER BY created, id"
+        }
+    };
+    let read = || -> rusqlite::Result<Vec<Record>> {
+        connection.prepare_cached(query)?.query_map([], from_row)?.collect()
+    };
+    read().map_err(|source| Error::List { source })
+}
+
+pub(super) fn request(connection: &Connection, id: SandboxId) -> Result<Option<CreateRequest>, Error> {
+    let read = || -> rusqlite::Result<Option<CreateRequest>> {
+        let mut statement = connection.prepare_cached(
+            "SELECT request, variables FROM sandboxes JOIN environments ON sandbox = id WHERE id = ?1",
+        )?;
+        let decode = |row: &Row<'_>| {
+            let mut request: CreateRequest = json(row, 0)?;
+            request.context.env = json(row, 1)?;
+            Ok(request)
+        };
+        statement.query_row([id.to_string()], decode).optional()
+    };
+    read().map_err(|source| Error::Read { id, source })
+}
+
+pub(super) fn set_expires(connection: &Connection, id: SandboxId, expires: Timestamp) -> Result<(), Error> {
+    let write = || -> rusqlite::Result<usize> {
+        let mut statement = connection.prepare_cached("UPDATE sandboxes SET expires = ?2 WHERE id = ?1")?;
+        statement.execute(params![id.to_string(), expires.as_microsecond()])
+    };
+    found(id, write())
+}
+
+pub(super) fn note(connection: &Connection, id: SandboxId, reason: &str) -> Result<(), Error> {
+    let write = || -> rusqlite::Result<usize> {
+        let mut statement = connection.prepare_cached("UPDATE sandboxes SET reason = ?2 WHERE id = ?1")?;
+        statement.execute(params![id.to_string(), reason])
+    };
+    found(id, write())
+}
+
+pub(super) fn events(connection: &Connection, after: u64, limit: usize) -> Result<Vec<Event>, Error> {
+    // A cursor beyond what SQLite can count is beyond every event.
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let read = || -> rusqlite::Result<Vec<Event>> {
+        let mut statement = connection.prepare_cached(
+            "SELECT sequence, time, transition FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
+        )?;
+        let decode =
+            |row: &Row<'_>| Ok(Event::of(row.get::<_, i64>(0)? as u64, time(row, 1)?, json(row, 2)?));
+        statement.query_map([after, limit], decode)?.collect()
+    };
+    read().map_err(|source| Error::Events { source })
+}
+
+pub(super) fn prune(connection: &Connection) -> Result<(), Error> {
+    let write = || -> rusqlite::Result<()> {
+        connection.execute(
+            "DELETE FROM sandboxes WHERE state = 'destroyed' AND id NOT IN
+             (SELECT id FROM sandboxes WHERE state = 'destroyed' ORDER BY changed DESC, id LIMIT ?1)",
+            [DESTROYED_KEPT],
+        )?;
+        connection.execute(
+            "DELETE FROM events WHERE sequence <= (SELECT max(sequence) FROM events) - ?1",
+            [EVENTS_KEPT],
+        )?;
+        Ok(())
+    };
+    write().map_err(|source| Error::Prune { source })
+}
+
+fn found(id: SandboxId, changed: rusqlite::Result<usize>) -> Result<(), Error> {
+    match changed {
+        Ok(0) => Err(Error::NoSandbox { id }),
+        Ok(_) => Ok(()),
+        Err(source) => Err(Error::Update { id, source }),
+    }
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let request: CreateRequest = json(row, 11)?;
+    let sandbox = Sandbox {
+        id: parsed(row, 0)?,
+        name: row
+            .get::<_, Option<String>>(1)?
+            .map(|name| name.parse())
+            .transpose()
+            .map_err(|bad| wrong(1, bad))?,
+        state: state(row, 2)?,
+        reason: row.get(3)?,
+        backend: Backend::Native,
+        created: time(row, 6)?,
+        changed: time(row, 7)?,
+        expires: row.get::<_, Option<i64>>(8)?.map(|_set| time(row, 8)).transpose()?,
+        workspace: row.get::<_, Option<Vec<u8>>>(9)?.map(Text),
+        cwd: request.context.cwd,
+        net: request.net,
+        limits: request.limits,
+        labels: request.labels,
+        actor: request.actor,
+        consumer: request.consumer,
+        caveats: json(row, 10)?,
+    };
+    Ok(Record { sandbox, used: row.get(4)?, throwaway: row.get(5)? })
+}
+
+fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
+    let word: String = row.get(column)?;
+    State::ALL
+        .into_iter()
+        .find(|state| state.as_str() == word)
+        .ok_or_else(|| wrong(column, UnknownState { word }))
+}
+
+fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    Timestamp::from_microsecond(row.get(column)?).map_err(|bad| wrong(column, bad))
+}
+
+fn parsed(row: &Row<'_>, column: usize) -> rusqlite::Result<SandboxId> {
+    row.get::<_, String>(column)?.parse().map_err(|bad| wrong(column, bad))
+}
+
+fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|bad| wrong(column, bad))
+}
+
+fn wrong(column: usize, cause: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(cause))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("`{word}` is not a state")]
+struct UnknownState {
+    word: String,
+}
+
+/// Destroyed sandboxes that `zeno list --all` remembers.
+const DESTROYED_KEPT: i64 = 1_000;
+/// Events that a subscriber who was away can still read.
+const EVENTS_KEPT: i64 = 10_000;

@@ -1,0 +1,104 @@
+//! The file and its tables.
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::Error;
+
+/// Makes the folder (0700) and the file (0600): records hold the environments of commands, and those hold secrets.
+pub(super) fn prepare(home: &Path) -> Result<PathBuf, Error> {
+    let private = Permissions::from_mode(0o700);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(home)
+        .and_then(|()| fs::set_permissions(home, private))
+        .map_err(|source| Error::Home { path: home.to_owned(), source })?;
+    let path = home.join("zeno.db");
+    // SQLite gives its side files the mode of the main one.
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|source| Error::Create { path: path.clone(), source })?;
+    Ok(path)
+}
+
+/// Opens the file and brings its tables up to date.
+pub(super) fn open(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connect = || -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "foreign_keys", "ON")?;
+        // Checkpoints wait for the disk, so they are made apart (`Store::checkpoint`). This is only for when that cannot keep up.
+        connection.pragma_update(None, "wal_autocheckpoint", 16_384)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(connection)
+    };
+    let mut connection = connect().map_err(|source| Error::Open { path: path.to_owned(), source })?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), Error> {
+    let known = MIGRATIONS.len();
+    let found: usize = connection
+        .query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
+        .map_err(|source| Error::Migrate { version: known, source })? as usize;
+    if found > known {
+        return Err(Error::Newer { found, known });
+    }
+    for (step, tables) in MIGRATIONS.iter().enumerate().skip(found) {
+        let version = step + 1;
+        let apply = |connection: &mut Connection| -> rusqlite::Result<()> {
+            let transaction = connection.transaction()?;
+            transaction.execute_batch(tables)?;
+            transaction.pragma_update(None, "user_version", version as u32)?;
+            transaction.commit()
+        };
+        apply(connection).map_err(|source| Error::Migrate { version, source })?;
+    }
+    Ok(())
+}
+
+/// Each entry takes the store from the version before it. Entries are only added.
+pub(super) const MIGRATIONS: &[&str] = &["
+CREATE TABLE sandboxes (
+    id TEXT PRIMARY KEY,
+    name TEXT,
+    state TEXT NOT NULL,
+    reason TEXT,
+    used INTEGER NOT NULL,      -- a command has run since it was last made or started
+    throwaway INTEGER NOT NULL, -- made for one command; goes with its daemon
+    created INTEGER NOT NULL,   -- microseconds since 1970, like all times here
+    changed INTEGER NOT NULL,
+    expires INTEGER,
+    workspace BLOB,
+    caveats TEXT NOT NULL,
+    request TEXT NOT NULL       -- without the environment
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX sandbox_names ON sandboxes (name) WHERE name IS NOT NULL AND state <> 'destroyed';
+CREATE INDEX sandbox_existing ON sandboxes (created) WHERE state <> 'destroyed';
+
+-- Apart from the records, because it may hold secrets and nothing that shows a record needs it.
+CREATE TABLE environments (
+    sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,
+    variables TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Outlive the records they tell of.
+CREATE TABLE events (
+    sequence INTEGER PRIMARY KEY,
+    time INTEGER NOT NULL,
+    transition TEXT NOT NULL
+) STRICT;
+"];

@@ -1,0 +1,178 @@
+//! `create`, and `run`, which is create with a first command.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use backends::native::{Provision, Provisioned};
+use model::exec::{ExecRequest, Progress, RunRequest};
+use model::sandbox::CreateRequest;
+use model::{Code, Problem, Sandbox, SandboxId, State};
+use tokio::net::UnixStream;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use crate::control::{Control, Processes};
+use crate::slots::Slot;
+use crate::store::{Facts, Move, NewRecord};
+use crate::{lifetime, refusal, store};
+
+impl Control {
+    /// Makes a sandbox. If whoever asked is gone when it is there, it is removed again: nobody knows its id.
+    pub async fn create(
+        &self,
+        request: CreateRequest,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Sandbox, Problem> {
+        let order = Order { request, first: None, throwaway: false };
+        Ok(self.make(order, progress).await?.sandbox)
+    }
+
+    /// Makes a sandbox that runs this command. Unless `keep`, the caller destroys it when the command has ended; if the
+    /// daemon ends before, the next one does.
+    pub async fn run(
+        &self,
+        request: RunRequest,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<(Sandbox, UnixStream), Problem> {
+        if request.exec.argv.is_empty() {
+            return Err(refusal::no_command());
+        }
+        let order = Order { request: request.create, first: Some(request.exec), throwaway: !request.keep };
+        let Made { sandbox, first } = self.make(order, progress).await?;
+        let first =
+            first.ok_or_else(|| Problem::new(Code::Internal, "the command's conversation is missing"))?;
+        Ok((sandbox, first))
+    }
+
+    async fn make(&self, order: Order, progress: &(dyn Fn(Progress) + Sync)) -> Result<Made, Problem> {
+        let (report, mut reports) = mpsc::channel(REPORTS);
+        let control = self.clone();
+        let mut work = pin!(self.to_the_end(async move {
+            let made = control.provision(order, &report).await?;
+            Ok(Unclaimed { control, runtime: Handle::current(), made: Some(made) })
+        }));
+        loop {
+            tokio::select! {
+                Some(step) = reports.recv() => progress(step),
+                made = &mut work => return Ok(made?.claim()),
+            }
+        }
+    }
+
+    async fn provision(&self, order: Order, report: &mpsc::Sender<Progress>) -> Result<Made, Problem> {
+        let Order { request, first, throwaway } = order;
+        let id = fresh_id()?;
+        let slot = self.inner.slots.reserve(id, request.name.clone())?;
+        let _turn = slot.turn.lock().await;
+        let span = lifetime::span(&request.limits);
+        let deadline = self.inner.native.deadline_after(span);
+        let expires = Some(lifetime::expires(store::now(), span));
+        let new = NewRecord { id, request: request.clone(), expires, throwaway };
+        let native = Provision { id, request: &request, deadline: Some(deadline), first: first.as_ref() };
+        let progress = |step| {
+            // Someone who does not read the last step will read the next one.
+            if report.try_send(step).is_err() {
+                tracing::trace!("a progress report was not read");
+            }
+        };
+        // Both at once. Should the daemon die in between, the next one removes what has no record.
+        let (written, made) =
+            tokio::join!(self.inner.store.insert(new), self.inner.native.provision(native, &progress));
+        let made = match (written, made) {
+            (Ok(_), Ok(made)) => made,
+            (Ok(_), Err(problem)) => {
+                self.bury(&slot, &problem).await;
+                return Err(problem);
+            }
+            (Err(error), made) => {
+                if made.is_ok() {
+                    self.sweep(id).await;
+                }
+                self.inner.slots.remove(&slot);
+                return Err(refusal::store(&error));
+            }
+        };
+        self.welcome(&slot, request, made, deadline).await
+    }
+
+    async fn welcome(
+        &self,
+        slot: &Arc<Slot>,
+        request: CreateRequest,
+        made: Provisioned,
+        deadline: u64,
+    ) -> Result<Made, Problem> {
+        let Provisioned { running, workspace, caveats, first } = made;
+        let facts = Facts { workspace: workspace.map(Into::into), caveats: Some(caveats), expires: None };
+        let ready = Move::to(State::Ready).with(facts);
+        let change = if first.is_some() { ready.then(State::Active) } else { ready };
+        let moved = match self.transition(slot, change).await {
+            Ok(moved) => moved,
+            Err(problem) => {
+                // The record still says `provisioning`, from where it can be destroyed.
+                self.sweep(slot.id).await;
+                return Err(problem);
+            }
+        };
+        let CreateRequest { context, limits, .. } = request;
+        let seat = self.seat(slot, Processes { running, context, limits: &limits, deadline });
+        seat.set_active(first.is_some());
+        Ok(Made { sandbox: moved.sandbox, first })
+    }
+
+    /// Nothing was made, so nothing stays but the history, and the name is free again.
+    async fn bury(&self, slot: &Slot, problem: &Problem) {
+        let change = Move::to(State::Failed).then(State::Destroying).then(State::Destroyed);
+        match self.transition(slot, change.because(&problem.detail)).await {
+            Ok(_) => self.inner.slots.remove(slot),
+            Err(unrecorded) => {
+                tracing::error!(sandbox = %slot.id, error = %unrecorded, "failed to record a failure");
+            }
+        }
+    }
+}
+
+struct Order {
+    request: CreateRequest,
+    first: Option<ExecRequest>,
+    throwaway: bool,
+}
+
+struct Made {
+    sandbox: Sandbox,
+    first: Option<UnixStream>,
+}
+
+/// A sandbox on its way to whoever asked for it. Dropped before it is claimed, it is destroyed.
+struct Unclaimed {
+    control: Control,
+    runtime: Handle,
+    made: Option<Made>,
+}
+
+impl Unclaimed {
+    fn claim(mut self) -> Made {
+        self.made.take().expect("claimed once, by value")
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        let Some(made) = self.made.take() else { return };
+        let control = self.control.clone();
+        self.runtime.spawn(async move {
+            let id = made.sandbox.id;
+            if let Err(problem) = control.destroy(&id.to_string()).await {
+                tracing::warn!(sandbox = %id, error = %problem, "failed to remove a sandbox nobody waits for");
+            }
+        });
+    }
+}
+
+fn fresh_id() -> Result<SandboxId, Problem> {
+    let bits = getrandom::u64().map_err(|error| Problem::from_error(Code::Internal, &error))?;
+    Ok(SandboxId::from_bits(bits))
+}
+
+/// Progress that may wait to be read.
+const REPORTS: usize = 16;

@@ -1,0 +1,84 @@
+//! `destroy`, and every other way in which a sandbox is removed.
+
+use model::{Problem, Sandbox, SandboxId, State};
+
+use crate::control::Control;
+use crate::slots::Slot;
+use crate::store::{Move, Record};
+
+/// On whose word a sandbox is removed.
+#[derive(Clone, Debug)]
+pub(crate) enum Why {
+    Asked,
+    /// zeno decided by itself.
+    Decided(Option<String>),
+}
+
+impl Control {
+    /// Ends every process of a sandbox and removes all it had. One that is gone already, named by its id, is not an error.
+    pub async fn destroy(&self, which: &str) -> Result<Sandbox, Problem> {
+        let slot = match self.inner.slots.find(which) {
+            Ok(slot) => slot,
+            Err(problem) => return self.destroyed(which).await?.ok_or(problem),
+        };
+        let control = self.clone();
+        self.to_the_end(async move {
+            let _turn = slot.turn.lock().await;
+            let record = control.record(&slot).await?;
+            control.remove(&slot, &record, Why::Asked).await
+        })
+        .await
+    }
+
+    /// Needs the sandbox's turn. What cannot be removed now stays `destroying` and is tried again.
+    pub(crate) async fn remove(&self, slot: &Slot, record: &Record, why: Why) -> Result<Sandbox, Problem> {
+        let mut state = record.sandbox.state;
+        if state == State::Destroyed {
+            return Ok(record.sandbox.clone());
+        }
+        if let Some(seat) = slot.seat() {
+            seat.set_active(false);
+        }
+        slot.rise();
+        // A throwaway is removed by the next daemon whatever its record says, so that its end is written only once.
+        if state != State::Destroying && !record.throwaway {
+            self.transition(slot, why.sign(Move::to(State::Destroying))).await?;
+            state = State::Destroying;
+        }
+        if let Err(problem) = self.inner.native.teardown(slot.id).await {
+            if state != State::Destroying {
+                self.transition(slot, why.sign(Move::to(State::Destroying))).await?;
+            }
+            let noted = self.inner.store.note(slot.id, problem.detail.clone()).await;
+            if let Err(error) = noted {
+                tracing::error!(sandbox = %slot.id, error = &error as &dyn std::error::Error, "failed to note why");
+            }
+            return Err(problem.hint(format!("zeno tries again by itself: `zeno status {}`", slot.id)));
+        }
+        let last = if state == State::Destroying {
+            Move::to(State::Destroyed)
+        } else {
+            Move::to(State::Destroying).then(State::Destroyed)
+        };
+        let moved = self.transition(slot, why.sign(last)).await?;
+        self.inner.slots.remove(slot);
+        Ok(moved.sandbox)
+    }
+
+    /// Removes what has no record, or none that says it runs. What cannot be removed now is tried again.
+    pub(crate) async fn sweep(&self, id: SandboxId) {
+        if let Err(problem) = self.inner.native.teardown(id).await {
+            tracing::warn!(sandbox = %id, error = %problem, "failed to remove what is left of a sandbox");
+        }
+    }
+}
+
+impl Why {
+    fn sign(&self, change: Move) -> Move {
+        match self {
+            Self::Asked => change,
+            Self::Decided(None) => change.by_zeno(),
+            Self::Decided(Some(reason)) => change.by_zeno().because(reason),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `exec` and what else is asked of a sandbox that runs: its commands and its files.
+
+use std::sync::Arc;
+
+use model::exec::{Exec, ExecRequest};
+use model::files::FileOp;
+use model::{ExecId, Problem, State};
+use tokio::net::UnixStream;
+
+use crate::control::Control;
+use crate::refusal;
+use crate::slots::{Seat, Slot};
+use crate::store::Move;
+
+impl Control {
+    /// Starts a command. The stream speaks the frames of [`model::exec`].
+    pub async fn exec(&self, which: &str, request: ExecRequest) -> Result<UnixStream, Problem> {
+        if request.argv.is_empty() {
+            return Err(refusal::no_command());
+        }
+        let slot = self.find(which, RUN).await?;
+        // The common case: used before, so there is nothing to record.
+        if let Some(seat) = slot.active_seat() {
+            return self.inner.native.exec(&seat.running, &seat.context, &request).await;
+        }
+        let control = self.clone();
+        self.to_the_end(async move { control.first_exec(&slot, &request).await }).await
+    }
+
+    async fn first_exec(&self, slot: &Slot, request: &ExecRequest) -> Result<UnixStream, Problem> {
+        let _turn = slot.turn.lock().await;
+        let (record, seat) = self.running(slot, RUN).await?;
+        let started = self.inner.native.exec(&seat.running, &seat.context, request);
+        // Another command may have been quicker.
+        if record.sandbox.state == State::Active {
+            return started.await;
+        }
+        let change = self.inner.store.transition(slot.id, Move::to(State::Active));
+        let (stream, moved) = tokio::join!(started, change);
+        moved.map_err(|error| refusal::store(&error))?;
+        seat.set_active(true);
+        stream
+    }
+
+    /// Joins a command that runs.
+    pub async fn attach(&self, which: &str, exec: ExecId) -> Result<UnixStream, Problem> {
+        let seat = self.live(which, "attach to").await?;
+        self.inner.native.attach(&seat.running, exec).await
+    }
+
+    /// The commands of a sandbox, those that ended too.
+    pub async fn execs(&self, which: &str) -> Result<Vec<Exec>, Problem> {
+        let seat = self.live(which, "list the commands of").await?;
+        self.inner.native.execs(&seat.running).await
+    }
+
+    pub async fn signal(&self, which: &str, exec: ExecId, signal: i32) -> Result<(), Problem> {
+        let seat = self.live(which, "signal").await?;
+        self.inner.native.signal(&seat.running, exec, signal).await
+    }
+
+    /// Does something with a file inside, as this user or else as the sandbox's own.
+    pub async fn file(&self, which: &str, user: Option<&str>, op: &FileOp) -> Result<UnixStream, Problem> {
+        let seat = self.live(which, "reach the files of").await?;
+        self.inner.native.file(&seat.running, user, op).await
+    }
+
+    async fn live(&self, which: &str, verb: &str) -> Result<Arc<Seat>, Problem> {
+        let slot = self.find(which, verb).await?;
+        match slot.active_seat() {
+            Some(seat) => Ok(seat),
+            None => Ok(self.running(&slot, verb).await?.1),
+        }
+    }
+}
+
+const RUN: &str = "run a command in";

@@ -1,0 +1,14 @@
+//! What can be asked of zeno, one file per verb or family of verbs. A verb finds the sandbox, takes its turn, looks
+//! whether the state allows it, has the backend do it, and records it.
+
+mod create;
+mod destroy;
+mod events;
+mod exec;
+mod extend;
+mod pause;
+mod show;
+mod start;
+mod stop;
+
+pub(crate) use destroy::Why;

@@ -1,0 +1,84 @@
+//! `list`, `get`, `status`, and where the log lies: looking without touching.
+
+use std::path::PathBuf;
+
+use model::sandbox::Status;
+use model::units::Size;
+use model::{Code, Problem, Sandbox, SandboxId, State};
+
+use crate::control::Control;
+use crate::listeners::listeners;
+use crate::refusal;
+use crate::store::Which;
+
+impl Control {
+    /// Oldest first; with `all` also those that are destroyed and still remembered.
+    pub async fn list(&self, all: bool) -> Result<Vec<Sandbox>, Problem> {
+        let which = if all { Which::All } else { Which::Existing };
+        let records = self.inner.store.records(which).await.map_err(|error| refusal::store(&error))?;
+        Ok(records.into_iter().map(|record| record.sandbox).collect())
+    }
+
+    /// By id, name, or the beginning of an id. A destroyed one by its whole id.
+    pub async fn get(&self, which: &str) -> Result<Sandbox, Problem> {
+        match self.inner.slots.find(which) {
+            Ok(slot) => Ok(self.record(&slot).await?.sandbox),
+            Err(problem) => self.destroyed(which).await?.ok_or(problem),
+        }
+    }
+
+    /// The record, and how the sandbox stands to reality.
+    pub async fn status(&self, which: &str) -> Result<Status, Problem> {
+        let sandbox = self.get(which).await?;
+        let host_listeners =
+            listeners().await.map_err(|error| Problem::from_error(Code::Internal, &error))?;
+        let native = &self.inner.native;
+        let id = sandbox.id;
+        if !has_layers(sandbox.state) {
+            let written = Size(0);
+            return Ok(Status {
+                sandbox,
+                freshness: None,
+                masked: Vec::new(),
+                processes: None,
+                written,
+                host_listeners,
+            });
+        }
+        let processes = self.processes(&sandbox).await?;
+        let (freshness, masked, written) =
+            tokio::try_join!(native.freshness(id), native.masked(id), native.written(id))?;
+        Ok(Status { sandbox, freshness, masked, processes, written, host_listeners })
+    }
+
+    /// The file that holds the output of a sandbox's commands; it may not exist yet.
+    pub async fn log_path(&self, which: &str) -> Result<PathBuf, Problem> {
+        let slot = self.find(which, "read the log of").await?;
+        Ok(self.inner.native.log_path(slot.id))
+    }
+
+    async fn processes(&self, sandbox: &Sandbox) -> Result<Option<u64>, Problem> {
+        match self.seat_of(sandbox.id, sandbox.state) {
+            Some(seat) => self.inner.native.processes(&seat.running).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn seat_of(&self, id: SandboxId, state: State) -> Option<std::sync::Arc<crate::slots::Seat>> {
+        self.inner.slots.by_id(id).filter(|_slot| state.is_running())?.seat()
+    }
+}
+
+/// Is there anything on disk to ask about?
+fn has_layers(state: State) -> bool {
+    match state {
+        State::Ready
+        | State::Active
+        | State::Paused
+        | State::Stopped
+        | State::Unreachable
+        | State::Expired
+        | State::Failed => true,
+        State::Requested | State::Provisioning | State::Destroying | State::Destroyed => false,
+    }
+}
