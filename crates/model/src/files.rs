@@ -38,3 +38,34 @@ pub enum FileKind {
 pub struct Listing {
     pub entries: Vec<FileStat>,
 }
+
+/// What is asked of a sandbox's files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "op", rename_all = "kebab-case")]
+pub enum FileOp {
+    /// The contents arrive as `stdout` frames; an `answer` frame ends them.
+    Read {
+        path: Text,
+    },
+    /// The contents follow as `stdin` frames, the last one empty; then an `answer` frame.
+    Write {
+        path: Text,
+        mode: Option<u32>,
+    },
+    /// Each `answer` frame is a [`Listing`]; a large folder takes several, and the end of the stream ends them.
+    List {
+        path: Text,
+    },
+    /// The `answer` frame is a [`FileStat`].
+    Stat {
+        path: Text,
+    },
+    Remove {
+        path: Text,
+        recursive: bool,
+    },
+    MakeDir {
+        path: Text,
+        mode: Option<u32>,
+    },
+}
