@@ -10,7 +10,6 @@ use model::sandbox::{CreateRequest, Status};
 use model::units::Span;
 use model::{ExecId, Problem, Sandbox};
 use tokio::net::UnixStream;
-use tokio::sync::broadcast;
 
 #[derive(Clone, Debug, Default)]
 pub struct Control {}
@@ -63,7 +62,7 @@ impl Control {
     pub async fn signal(&self, _: &str, _: ExecId, _: i32) -> Result<(), Problem> {
         todo!()
     }
-    pub async fn file(&self, _: &str, _user: Option<&str>, _: FileOp) -> Result<UnixStream, Problem> {
+    pub async fn file(&self, _: &str, _user: Option<&str>, _: &FileOp) -> Result<UnixStream, Problem> {
         todo!()
     }
     pub async fn log_path(&self, _: &str) -> Result<PathBuf, Problem> {
@@ -72,10 +71,19 @@ impl Control {
     pub async fn events(&self, _after: u64, _limit: usize) -> Result<Vec<Event>, Problem> {
         todo!()
     }
-    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+    pub fn follow(&self, _after: u64) -> Follow {
         todo!()
     }
-    pub async fn shutdown(&self) -> Result<(), Problem> {
+    pub async fn shutdown(&self) {
+        todo!()
+    }
+}
+
+#[derive(Debug)]
+pub struct Follow {}
+
+impl Follow {
+    pub async fn next(&mut self) -> Result<Option<Event>, Problem> {
         todo!()
     }
 }

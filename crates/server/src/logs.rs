@@ -57,7 +57,7 @@ impl<R: Read> Records<R> {
     }
 
     /// The next whole record, or `None` where the file ends for now.
-    pub fn next(&mut self) -> Result<Option<Record>, LogError> {
+    pub fn read(&mut self) -> Result<Option<Record>, LogError> {
         loop {
             if let Some(record) = self.take() {
                 return Ok(Some(record));
@@ -145,7 +145,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Vec<Record> {
         let mut records = Records::new(bytes);
-        std::iter::from_fn(|| records.next().unwrap()).collect()
+        std::iter::from_fn(|| records.read().unwrap()).collect()
     }
 
     fn record(stream: Stream, exec: u32, millis: i64, data: &[u8]) -> Record {
@@ -184,9 +184,9 @@ mod tests {
         let bytes = encode(1, 1, 1000, b"late");
         std::fs::write(&path, &bytes[..18]).unwrap();
         let mut records = records(&path).unwrap();
-        assert_eq!(records.next().unwrap(), None);
+        assert_eq!(records.read().unwrap(), None);
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(records.next().unwrap(), Some(record(Stream::Stdout, 1, 1000, b"late")));
+        assert_eq!(records.read().unwrap(), Some(record(Stream::Stdout, 1, 1000, b"late")));
         assert!(!records.is_removed().unwrap());
         std::fs::remove_file(&path).unwrap();
         assert!(records.is_removed().unwrap());

@@ -1,6 +1,5 @@
 //! What happened, as an array, as lines, or as server-sent events.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -11,16 +10,13 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use control::Control;
 use futures_util::{Stream, StreamExt, stream};
-use model::Problem;
 use model::event::Event;
-use tokio::sync::broadcast;
 
+use super::App;
 use super::query::{Param, ParamKind, Query};
 use super::refusal::Refusal;
 use super::route::LINES;
-use super::{App, Stop};
 use crate::line;
 
 pub(super) const QUERY: &[Param] = &[
@@ -46,7 +42,7 @@ pub(super) async fn events(
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let wants_sse = accepts.contains("text/event-stream");
     if query.flag("follow")?.unwrap_or(wants_sse) {
-        let events = Following::new(app, after).into_stream();
+        let events = follow(&app, after);
         return Ok(if wants_sse {
             let events = events.map(|event| Ok::<_, Infallible>(as_sse(&event)));
             Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response()
@@ -79,57 +75,21 @@ fn as_sse(event: &Event) -> sse::Event {
     sse::Event::default().id(event.sequence.to_string()).event(&event.kind).data(data)
 }
 
-/// A reader of the store that is woken by what is broadcast. The broadcast itself is not passed on: it can
-/// overflow, and what was missed would then be missing.
-struct Following {
-    control: Control,
-    stop: Stop,
-    wake: broadcast::Receiver<Event>,
-    after: u64,
-    page: VecDeque<Event>,
-}
-
-impl Following {
-    fn new(app: App, after: u64) -> Self {
-        let wake = app.control.subscribe();
-        Self { control: app.control, stop: app.stop, wake, after, page: VecDeque::new() }
-    }
-
-    fn into_stream(self) -> impl Stream<Item = Event> + Send {
-        stream::unfold(self, async |mut following| {
-            let event = following.next().await?;
-            Some((event, following))
-        })
-    }
-
-    async fn next(&mut self) -> Option<Event> {
-        loop {
-            if let Some(event) = self.page.pop_front() {
-                self.after = event.sequence;
-                return Some(event);
-            }
-            match self.control.events(self.after, PAGE).await {
-                Ok(page) if page.is_empty() => self.wait().await?,
-                Ok(page) => self.page = page.into(),
-                Err(problem) => return log_end(&problem),
+/// Everything after `after`, until the daemon ends.
+fn follow(app: &App, after: u64) -> impl Stream<Item = Event> + Send + use<> {
+    stream::unfold((app.control.follow(after), app.stop.clone()), async |(mut following, stop)| {
+        let next = tokio::select! {
+            next = following.next() => next,
+            () = stop.requested() => return None,
+        };
+        match next {
+            Ok(event) => Some((event?, (following, stop))),
+            Err(problem) => {
+                tracing::error!(?problem, "failed to read events for a follower");
+                None
             }
         }
-    }
-
-    async fn wait(&mut self) -> Option<()> {
-        tokio::select! {
-            woken = self.wake.recv() => match woken {
-                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => Some(()),
-                Err(broadcast::error::RecvError::Closed) => None,
-            },
-            () = self.stop.requested() => None,
-        }
-    }
-}
-
-fn log_end(problem: &Problem) -> Option<Event> {
-    tracing::error!(?problem, "failed to read events for a follower");
-    None
+    })
 }
 
 const PAGE: usize = 1000;

@@ -104,7 +104,7 @@ pub(super) async fn started(init: UnixStream) -> Result<Exec, Problem> {
     match first {
         Some((kind @ FrameKind::Started, payload)) => typed(kind, &payload).map_err(|error| internal(&error)),
         Some((kind @ FrameKind::Problem, payload)) => {
-            Err(plain_problem(typed(kind, &payload).map_err(|error| internal(&error))?))
+            Err(plain_problem(&typed(kind, &payload).map_err(|error| internal(&error))?))
         }
         Some((kind @ FrameKind::Ended, payload)) => {
             let outcome: Outcome = typed(kind, &payload).map_err(|error| internal(&error))?;

@@ -36,7 +36,7 @@ pub(super) async fn read(
     query: Query,
 ) -> Result<Response, Refusal> {
     let query = query.only(PLAIN)?;
-    let init = open(&app, &which, &query, FileOp::Read { path: path(&query)? }).await?;
+    let init = open(&app, &which, &query, &FileOp::Read { path: path(&query)? }).await?;
     download(init).await
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn write(
 ) -> Result<StatusCode, Refusal> {
     let query = query.only(MODE)?;
     let operation = FileOp::Write { path: path(&query)?, mode: mode(&query)? };
-    let init = open(&app, &which, &query, operation).await?;
+    let init = open(&app, &which, &query, &operation).await?;
     upload(init, request.into_body()).await
 }
 
@@ -138,7 +138,7 @@ pub(super) async fn remove(
     let query = query.only(REMOVE)?;
     let recursive = query.flag("recursive")?.unwrap_or(false);
     let operation = FileOp::Remove { path: path(&query)?, recursive };
-    one_answer::<IgnoredAny>(&app, &which, &query, operation).await?;
+    one_answer::<IgnoredAny>(&app, &which, &query, &operation).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -149,7 +149,7 @@ pub(super) async fn make_dir(
 ) -> Result<StatusCode, Refusal> {
     let query = query.only(MODE)?;
     let operation = FileOp::MakeDir { path: path(&query)?, mode: mode(&query)? };
-    one_answer::<IgnoredAny>(&app, &which, &query, operation).await?;
+    one_answer::<IgnoredAny>(&app, &which, &query, &operation).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -160,7 +160,7 @@ pub(super) async fn stat(
 ) -> Result<Json<FileStat>, Refusal> {
     let query = query.only(PLAIN)?;
     let operation = FileOp::Stat { path: path(&query)? };
-    Ok(Json(one_answer(&app, &which, &query, operation).await?))
+    Ok(Json(one_answer(&app, &which, &query, &operation).await?))
 }
 
 pub(super) async fn list(
@@ -169,7 +169,7 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Json<Listing>, Refusal> {
     let query = query.only(PLAIN)?;
-    let init = open(&app, &which, &query, FileOp::List { path: path(&query)? }).await?;
+    let init = open(&app, &which, &query, &FileOp::List { path: path(&query)? }).await?;
     Ok(Json(listing(init).await?))
 }
 
@@ -193,15 +193,15 @@ pub(super) async fn listing(init: UnixStream) -> Result<Listing, Problem> {
     }
 }
 
-async fn open(app: &App, which: &str, query: &Query, operation: FileOp) -> Result<UnixStream, Refusal> {
-    Ok(app.control.file(which, query.text("user")?, operation).await?)
+async fn open(app: &App, which: &str, query: &Query, operation: &FileOp) -> Result<UnixStream, Refusal> {
+    Ok(app.control.file(which, query.text(USER.name)?, operation).await?)
 }
 
 async fn one_answer<T: DeserializeOwned>(
     app: &App,
     which: &str,
     query: &Query,
-    operation: FileOp,
+    operation: &FileOp,
 ) -> Result<T, Refusal> {
     let init = open(app, which, query, operation).await?;
     Ok(answer(&mut FrameReader::new(init)).await?)
@@ -218,7 +218,7 @@ async fn answer<T: DeserializeOwned>(reader: &mut FrameReader<impl AsyncRead + U
 async fn said(reader: &mut FrameReader<impl AsyncRead + Unpin>) -> Result<(FrameKind, Bytes), Problem> {
     match reader.next().await.map_err(|error| broken(&error))? {
         Some((kind @ FrameKind::Problem, payload)) => {
-            Err(plain_problem(typed(kind, &payload).map_err(|error| broken(&error))?))
+            Err(plain_problem(&typed(kind, &payload).map_err(|error| broken(&error))?))
         }
         Some(frame) => Ok(frame),
         None => Err(Problem::new(Code::NotReady, "the sandbox ended before it answered")),

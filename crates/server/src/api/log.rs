@@ -94,7 +94,7 @@ struct Batch {
 fn batch(records: &mut Records<File>, exec: Option<ExecId>) -> Result<Batch, LogError> {
     let mut lines = Vec::new();
     while lines.len() < BATCH {
-        match records.next()? {
+        match records.read()? {
             Some(record) if exec.is_none_or(|exec| exec == record.exec) => {
                 lines.extend_from_slice(&line::encode(&record.to_line()));
             }

@@ -71,12 +71,18 @@ impl Stop {
 
 /// The whole API as seen through `door`.
 pub fn router(app: App, door: Door) -> Router {
+    behind(door, routes().with_state(app))
+}
+
+fn routes() -> Router<App> {
+    table::routes().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler))
+}
+
+/// What holds for every route: who may come in, and what every answer has.
+fn behind(door: Door, router: Router) -> Router {
     let door = Arc::new(door);
-    table::routes()
-        .into_iter()
-        .fold(Router::new(), |router, route| router.route(route.path, route.handler))
+    router
         .fallback(no_such_route)
-        .with_state(app)
         .layer(middleware::from_fn(move |request, next| door::guard(Arc::clone(&door), request, next)))
         .layer(middleware::from_fn(finish))
 }

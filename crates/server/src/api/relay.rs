@@ -159,7 +159,7 @@ fn from_init(
         FrameKind::Stderr => Ok(Message::Stderr(payload)),
         FrameKind::Started if !started => Ok(Message::Started(typed::<Exec>(kind, &payload)?)),
         FrameKind::Ended => Ok(Message::Ended(plain_outcome(typed(kind, &payload)?))),
-        FrameKind::Problem => Ok(Message::Problem(plain_problem(typed(kind, &payload)?))),
+        FrameKind::Problem => Ok(Message::Problem(plain_problem(&typed(kind, &payload)?))),
         FrameKind::Started
         | FrameKind::Stdin
         | FrameKind::Resize
@@ -211,7 +211,7 @@ fn plain_outcome(outcome: Outcome) -> Outcome {
 }
 
 /// A problem as init tells it, without the hints: those are commands people run.
-pub(super) fn plain_problem(problem: Problem) -> Problem {
+pub(super) fn plain_problem(problem: &Problem) -> Problem {
     let causes = problem.causes.iter().take(MAX_CAUSES).map(|cause| plain(cause)).collect();
     Problem { causes, ..Problem::new(problem.code, plain(&problem.detail)) }
 }

@@ -5,7 +5,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use model::sandbox::{CreateRequest, Sandbox, Status};
 use model::units::Span;
-use model::{Code, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +28,7 @@ pub(super) async fn create(
     State(app): State<App>,
     Input(request): Input<CreateRequest>,
 ) -> Result<(StatusCode, Json<Sandbox>), Refusal> {
-    let control = app.control;
-    let Json(sandbox) = to_the_end(async move { control.create(request, &|_| ()).await }).await?;
+    let sandbox = app.control.create(request, &|_progress| ()).await?;
     Ok((StatusCode::CREATED, Json(sandbox)))
 }
 
@@ -48,23 +46,23 @@ pub(super) async fn status(State(app): State<App>, Which(which): Which) -> Resul
 }
 
 pub(super) async fn destroy(State(app): State<App>, Which(which): Which) -> Record {
-    to_the_end(async move { app.control.destroy(&which).await }).await
+    Ok(Json(app.control.destroy(&which).await?))
 }
 
 pub(super) async fn pause(State(app): State<App>, Which(which): Which) -> Record {
-    to_the_end(async move { app.control.pause(&which).await }).await
+    Ok(Json(app.control.pause(&which).await?))
 }
 
 pub(super) async fn resume(State(app): State<App>, Which(which): Which) -> Record {
-    to_the_end(async move { app.control.resume(&which).await }).await
+    Ok(Json(app.control.resume(&which).await?))
 }
 
 pub(super) async fn stop(State(app): State<App>, Which(which): Which) -> Record {
-    to_the_end(async move { app.control.stop(&which).await }).await
+    Ok(Json(app.control.stop(&which).await?))
 }
 
 pub(super) async fn start(State(app): State<App>, Which(which): Which) -> Record {
-    to_the_end(async move { app.control.start(&which).await }).await
+    Ok(Json(app.control.start(&which).await?))
 }
 
 pub(super) async fn extend(
@@ -72,13 +70,5 @@ pub(super) async fn extend(
     Which(which): Which,
     Input(Extend { ttl }): Input<Extend>,
 ) -> Record {
-    to_the_end(async move { app.control.extend(&which, ttl).await }).await
-}
-
-/// A handler is dropped when its caller hangs up; a verb that changes something must not stop in the middle.
-async fn to_the_end(verb: impl Future<Output = Result<Sandbox, Problem>> + Send + 'static) -> Record {
-    match tokio::spawn(verb).await {
-        Ok(result) => Ok(Json(result?)),
-        Err(panicked) => Err(Problem::from_error(Code::Internal, &panicked).into()),
-    }
+    Ok(Json(app.control.extend(&which, ttl).await?))
 }

@@ -189,7 +189,8 @@ async fn open(socket: &Path) -> Result<UnixStream, ClientError> {
     if !metadata.file_type().is_socket() || owner != rustix::process::geteuid().as_raw() {
         return Err(ClientError::ForeignSocket { socket: socket.to_owned(), owner });
     }
-    match UnixStream::connect(socket).await {
+    let address = crate::paths::Short::of(socket).map_err(at)?;
+    match UnixStream::connect(address.as_path()).await {
         Ok(stream) => Ok(stream),
         // Left behind by a daemon that was killed.
         Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {

@@ -13,7 +13,7 @@ use crate::api::Health;
 use crate::client::{Client, ClientError};
 use crate::paths;
 
-/// A client of the running daemon; `exe daemon run --home HOME` is started if there is none, or one older than
+/// A client of the running daemon; `exe daemon run` is started with `ZENO_HOME` if there is none, or one older than
 /// this client. Sandboxes are not touched.
 pub async fn ensure(home: &Path, exe: &Path) -> Result<Client, ClientError> {
     match Client::connect(home).await {
@@ -71,16 +71,17 @@ async fn start(home: &Path, exe: &Path) -> Result<Client, ClientError> {
 }
 
 fn spawn(home: &Path, exe: &Path) -> Result<Child, ClientError> {
-    Command::new(exe)
-        .args(["daemon", "run", "--detached", "--home"])
-        .arg(home)
+    let at = |source| ClientError::Spawn { exe: exe.to_owned(), source };
+    Command::new(std::path::absolute(exe).map_err(at)?)
+        .args(["daemon", "run"])
+        .env("ZENO_HOME", std::path::absolute(home).map_err(at)?)
         // It must not keep the caller's folder from being unmounted.
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|source| ClientError::Spawn { exe: exe.to_owned(), source })
+        .map_err(at)
 }
 
 fn has_ended(child: &mut Child, exe: &Path) -> Result<bool, ClientError> {
@@ -126,6 +127,17 @@ const TAIL_LINES: usize = 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_daemon_that_does_not_start_is_reported_with_its_log() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(paths::log(home.path()), "first\nthe reason\n").unwrap();
+        let error = ensure(home.path(), Path::new("/bin/false")).await.unwrap_err();
+        assert!(
+            matches!(&error, ClientError::NotStarted { log_tail } if log_tail == "first\nthe reason"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn builds_of_one_version_are_equals() {

@@ -86,7 +86,8 @@ impl Socket {
             Err(error) => return Err(at(error)),
         }
         // Under another name first: at its own it appears listening and private, or not at all.
-        let listener = UnixListener::bind(&fresh).map_err(at)?;
+        let address = paths::Short::of(&fresh).map_err(at)?;
+        let listener = UnixListener::bind(address.as_path()).map_err(at)?;
         fs::set_permissions(&fresh, Permissions::from_mode(0o600)).map_err(at)?;
         fs::rename(&fresh, &path).map_err(at)?;
         Ok(Self { listener, name: SocketName(path) })
@@ -191,6 +192,7 @@ const LOCK_POLL: Duration = Duration::from_millis(5);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::{Client, ClientError};
 
     #[test]
     fn a_home_is_private_and_has_one_daemon() {
@@ -232,13 +234,17 @@ mod tests {
     #[tokio::test]
     async fn a_socket_takes_the_place_of_a_dead_one() {
         let folder = tempfile::tempdir().unwrap();
-        let lock = Lock::take(folder.path()).unwrap();
+        // Longer than a socket's address can be.
+        let home = folder.path().join("deep".repeat(40));
+        create(&home).unwrap();
+        let lock = Lock::take(&home).unwrap();
         let dead = Socket::bind(&lock).unwrap();
         drop(dead.listener);
+        assert!(matches!(Client::connect(&home).await, Err(ClientError::Refused { .. })));
         let socket = Socket::bind(&lock).unwrap();
-        let path = paths::socket(folder.path());
+        let path = paths::socket(&home);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        tokio::net::UnixStream::connect(&path).await.unwrap();
+        Client::connect(&home).await.unwrap();
         socket.name.remove();
         assert!(!path.exists());
     }

@@ -3,15 +3,16 @@
 mod ensure;
 mod home;
 mod log;
-mod serve;
+pub(crate) mod serve;
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use control::Control;
 use model::doctor::Report;
+use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub use ensure::ensure;
@@ -52,6 +53,7 @@ where
     if let Some(address) = options.listen.filter(|address| !address.ip().is_loopback()) {
         return Err(DaemonError::NotLoopback { address });
     }
+    detach()?;
     home::create(&options.home)?;
     let prepared = prepare(&options.home).map_err(DaemonError::Prepare)?;
     let lock = home::Lock::take(&options.home)?;
@@ -65,6 +67,20 @@ where
     // What still blocks a thread must not hold up the end.
     runtime.shutdown_background();
     outcome
+}
+
+/// A daemon that nobody watches leaves the session it was started in, so that closing that terminal does not
+/// end it. Started at a terminal it stays, and Ctrl-C works.
+fn detach() -> Result<(), DaemonError> {
+    if io::stdin().is_terminal() {
+        return Ok(());
+    }
+    match rustix::process::setsid() {
+        Ok(_) => Ok(()),
+        // It leads a group, so it was given one of its own by whoever supervises it.
+        Err(Errno::PERM) => Ok(()),
+        Err(errno) => Err(DaemonError::Detach(errno.into())),
+    }
 }
 
 async fn run<F>(options: &DaemonOptions, lock: &home::Lock, build: F) -> Result<(), DaemonError>
@@ -92,7 +108,7 @@ where
 
     serve::until_stopped(listeners, &stop).await;
     socket.name.remove();
-    control.shutdown().await.map_err(DaemonError::Shutdown)?;
+    control.shutdown().await;
     tracing::info!("ended");
     Ok(())
 }
@@ -131,6 +147,6 @@ pub enum DaemonError {
         #[source]
         source: io::Error,
     },
-    #[error("failed to end the control plane in order")]
-    Shutdown(#[source] model::Problem),
+    #[error("failed to leave the caller's session")]
+    Detach(#[source] io::Error),
 }
