@@ -22,9 +22,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Input<T> {
         let bytes = whole(request).await?;
         match serde_json::from_slice(&bytes) {
             Ok(value) => Ok(Self(value)),
-            Err(error) => {
-                Err(Refusal::bad_request(format!("the body is not what is expected here: {error}")))
-            }
+            Err(error) => Err(Refusal::because("the body is not what is expected here", &error)),
         }
     }
 }

@@ -107,13 +107,15 @@ async fn settle(
 /// Nobody is there to hear; a throwaway sandbox must go all the same.
 async fn abandon(begun: Result<Begun, Problem>) {
     match begun {
-        Ok(Begun { removal: Some(removal), .. }) => {
-            if let Err(problem) = removal.await {
-                tracing::error!(?problem, "failed to remove a throwaway sandbox whose caller left");
-            }
-        }
+        Ok(Begun { removal: Some(removal), .. }) => remove_unheard(removal).await,
         Ok(Begun { removal: None, .. }) => {}
         Err(problem) => tracing::debug!(?problem, "failed, but the caller left before"),
+    }
+}
+
+async fn remove_unheard(removal: Removal) {
+    if let Err(problem) = removal.await {
+        tracing::error!(?problem, "failed to remove a throwaway sandbox that nobody waits for");
     }
 }
 
@@ -159,12 +161,8 @@ async fn speak(begun: Begun, mut out: Out, incoming: &mut Incoming, stop: &Stop)
     match end {
         // The next daemon finds the sandbox again; the command is not ended because a daemon was.
         End::Stopping => {}
-        End::CallerGone => {
-            if let Err(problem) = removal.await {
-                tracing::error!(?problem, "failed to remove a throwaway sandbox whose caller left");
-            }
-        }
-        End::Told => {
+        End::CallerGone | End::Failed => remove_unheard(removal).await,
+        End::Ended => {
             let last = match removal.await {
                 Ok(()) => Message::Removed,
                 Err(problem) => Message::Problem(problem),

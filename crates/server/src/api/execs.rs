@@ -16,7 +16,7 @@ use super::converse::{Begun, Removal, converse};
 use super::peer::Caller;
 use super::query::{Param, ParamKind, Query};
 use super::refusal::Refusal;
-use super::relay::{LAST_SIGNAL, plain_problem, typed};
+use super::relay::{LAST_SIGNAL, Violation, plain_outcome, plain_problem, typed};
 use crate::frames::FrameReader;
 
 pub(super) const EXEC: &[Param] = &[Param {
@@ -108,9 +108,17 @@ pub(super) async fn started(init: UnixStream) -> Result<Exec, Problem> {
         }
         Some((kind @ FrameKind::Ended, payload)) => {
             let outcome: Outcome = typed(kind, &payload).map_err(|error| internal(&error))?;
-            Err(Problem::new(Code::BadRequest, format!("the command did not start: {outcome:?}")))
+            let problem = Problem::new(Code::BadRequest, "the command did not start");
+            let causes = match plain_outcome(outcome) {
+                Outcome::NotStarted { reason, .. } | Outcome::SandboxEnded { reason } => vec![reason],
+                Outcome::Exited { .. }
+                | Outcome::Signaled { .. }
+                | Outcome::TimedOut
+                | Outcome::OutputLimit => Vec::new(),
+            };
+            Err(Problem { causes, ..problem })
         }
-        Some((kind, _)) => Err(internal(&super::relay::Violation::Kind { kind })),
+        Some((kind, _)) => Err(internal(&Violation::Kind { kind })),
         None => Err(Problem::new(Code::NotReady, "the sandbox ended before the command started")),
     }
 }

@@ -44,14 +44,16 @@ pub(super) async fn read(
 pub(super) async fn download(init: UnixStream) -> Result<Response, Refusal> {
     let mut reader = FrameReader::new(init);
     let first = contents(&mut reader).await?;
-    let pieces = stream::unfold((Some(first), reader), async |(piece, mut reader)| {
-        match piece? {
-            Contents::Piece(bytes) => match contents(&mut reader).await {
-                Ok(next) => Some((Ok(bytes), (Some(next), reader))),
-                // Ends the body without its end mark, so that the caller does not take a part for the whole.
-                Err(problem) => Some((Err(problem), (None, reader))),
-            },
-            Contents::End => None,
+    let pieces = stream::unfold((Some(first), reader), async |(first, mut reader)| {
+        let next = match first {
+            Some(first) => Ok(first),
+            None => contents(&mut reader).await,
+        };
+        match next {
+            Ok(Contents::Piece(bytes)) => Some((Ok(bytes), (None, reader))),
+            Ok(Contents::End) => None,
+            // Ends the body without its end mark, so that the caller does not take a part for the whole.
+            Err(problem) => Some((Err(problem), (None, reader))),
         }
     });
     let headers = [(CONTENT_TYPE, "application/octet-stream")];

@@ -8,6 +8,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::door::OPEN_PATH;
 use super::query::{Param, ParamKind};
 use super::route::{Content, JSON, Route};
 use super::table;
@@ -42,7 +43,7 @@ struct Document {
     openapi: &'static str,
     info: Info,
     paths: BTreeMap<&'static str, BTreeMap<&'static str, Operation>>,
-    security: Vec<BTreeMap<&'static str, Vec<String>>>,
+    security: Vec<Security>,
     components: Components,
 }
 
@@ -74,7 +75,12 @@ struct Operation {
     #[serde(skip_serializing_if = "Option::is_none")]
     request_body: Option<RequestBody>,
     responses: BTreeMap<String, Response>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    security: Option<Vec<Security>>,
 }
+
+/// Which scheme with which scopes.
+type Security = BTreeMap<&'static str, Vec<String>>;
 
 #[derive(Serialize)]
 struct Parameter {
@@ -140,7 +146,9 @@ impl Operation {
         let request_body = route
             .request
             .map(|content| RequestBody { required: true, content: media(Some(content), generator) });
-        Self { summary: route.summary, parameters, request_body, responses }
+        // An empty list takes back what holds for the whole document.
+        let security = (route.path == OPEN_PATH).then(Vec::new);
+        Self { summary: route.summary, parameters, request_body, responses, security }
     }
 }
 

@@ -89,7 +89,7 @@ impl Query {
         match self.text(name)?.map(str::parse) {
             None => Ok(None),
             Some(Ok(number)) => Ok(Some(number)),
-            Some(Err(error)) => Err(Refusal::bad_request(format!("`{name}` is not a number: {error}"))),
+            Some(Err(error)) => Err(Refusal::because(format!("`{name}` is not a number"), &error)),
         }
     }
 }

@@ -15,6 +15,12 @@ impl Refusal {
         Problem::new(Code::BadRequest, detail).into()
     }
 
+    pub(super) fn because(detail: impl Into<String>, cause: &dyn std::error::Error) -> Self {
+        let causes = Problem::from_error(Code::BadRequest, cause);
+        let causes = std::iter::once(causes.detail).chain(causes.causes).collect();
+        Problem { causes, ..Problem::new(Code::BadRequest, detail) }.into()
+    }
+
     pub(super) fn method(method: &Method, path: &str) -> Self {
         let detail = format!("`{path}` does not take {method}");
         let problem = Problem::new(Code::BadRequest, detail);

@@ -20,8 +20,10 @@ use crate::frames::{FrameError, FrameReader, FrameWriter};
 /// How a conversation came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The command ended, or could not go on; the caller has been told.
-    Told,
+    /// The command ended, and the caller has been told.
+    Ended,
+    /// It could not go on, and the caller has been told; nothing may follow.
+    Failed,
     /// The caller left or broke the protocol.
     CallerGone,
     /// The daemon ends; the command does not.
@@ -50,24 +52,23 @@ async fn outwards(mut init: FrameReader<OwnedReadHalf>, out: &mut Out, stop: &St
                 Message::Problem(Problem::from_error(Code::Internal, &violation))
             }
         };
-        let is_last = match &message {
-            Message::Started(_) => {
-                started = true;
-                false
-            }
-            Message::Ended(_) | Message::Problem(_) => true,
+        started |= matches!(message, Message::Started(_));
+        let end = match &message {
+            Message::Ended(_) => Some(End::Ended),
+            Message::Problem(_) => Some(End::Failed),
             Message::Progress(_)
             | Message::Sandbox(_)
+            | Message::Started(_)
             | Message::Stdout(_)
             | Message::Stderr(_)
-            | Message::Removed => false,
+            | Message::Removed => None,
         };
         if let Err(gone) = out.say(message).await {
             tracing::debug!(error = &gone as &dyn std::error::Error, "the caller left");
             return End::CallerGone;
         }
-        if is_last {
-            return End::Told;
+        if let Some(end) = end {
+            return end;
         }
     }
 }
@@ -200,7 +201,7 @@ fn json<T: serde::Serialize>(value: &T) -> Bytes {
     serde_json::to_vec(value).expect("wire types cannot fail to serialise").into()
 }
 
-fn plain_outcome(outcome: Outcome) -> Outcome {
+pub(super) fn plain_outcome(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::NotStarted { code, reason } => Outcome::NotStarted { code, reason: plain(&reason) },
         Outcome::SandboxEnded { reason } => Outcome::SandboxEnded { reason: plain(&reason) },

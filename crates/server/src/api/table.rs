@@ -7,6 +7,7 @@ use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
 use model::sandbox::{CreateRequest, Sandbox, Status};
 
+use super::door::OPEN_PATH;
 use super::route::Route;
 use super::route::Verb::{Delete, Get, Post, Put};
 use super::{daemon, events, execs, files, log, sandboxes};
@@ -18,7 +19,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 fn of_daemon() -> Vec<Route> {
     vec![
-        Route::new(Get, "/healthz", "Is the daemon there?", daemon::health).answers::<daemon::Health>(OK),
+        Route::new(Get, OPEN_PATH, "Is the daemon there?", daemon::health).answers::<daemon::Health>(OK),
         Route::new(Get, "/v1/openapi.json", "This document", daemon::openapi)
             .answers::<serde_json::Value>(OK),
         Route::new(Get, "/v1/doctor", "What this machine can do for sandboxes", daemon::doctor)

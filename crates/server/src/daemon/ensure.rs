@@ -50,9 +50,9 @@ async fn stop(home: &Path, client: Client, version: &str) -> Result<(), ClientEr
 }
 
 async fn start(home: &Path, exe: &Path) -> Result<Client, ClientError> {
-    let mut child = spawn(home, exe)?;
     let deadline = Instant::now() + PATIENCE;
-    let mut ours_is_gone = false;
+    let mut child = spawn(home, exe)?;
+    let mut saw_another = false;
     loop {
         match Client::connect(home).await {
             Ok(client) => return Ok(client),
@@ -60,12 +60,22 @@ async fn start(home: &Path, exe: &Path) -> Result<Client, ClientError> {
             Err(error) => return Err(error),
         }
         // When several clients start one at once, all but one of the daemons find the lock taken and end.
-        let locked =
-            is_locked(home).map_err(|source| ClientError::Lock { lock: paths::lock(home), source })?;
-        if Instant::now() > deadline || (ours_is_gone && !locked) {
+        if has_ended(&mut child, exe)? {
+            let locked =
+                is_locked(home).map_err(|source| ClientError::Lock { lock: paths::lock(home), source })?;
+            match (locked, saw_another) {
+                (true, _) => saw_another = true,
+                // The other one was on its way out.
+                (false, true) => {
+                    child = spawn(home, exe)?;
+                    saw_another = false;
+                }
+                (false, false) => return Err(ClientError::NotStarted { log_tail: log_tail(home) }),
+            }
+        }
+        if Instant::now() > deadline {
             return Err(ClientError::NotStarted { log_tail: log_tail(home) });
         }
-        ours_is_gone = has_ended(&mut child, exe)?;
         tokio::time::sleep(POLL).await;
     }
 }

@@ -200,7 +200,9 @@ async fn last_word(raw: &[u8]) -> (FrameKind, Bytes) {
     drop(stage.init);
     let mut last = None;
     while let Some((kind, payload)) = soon(conversation.next()).await.unwrap() {
-        if kind != FrameKind::Removed {
+        if kind == FrameKind::Removed {
+            assert!(matches!(last, Some((FrameKind::Ended, _))), "nothing follows a problem");
+        } else {
             last = Some((kind, payload));
         }
     }

@@ -115,7 +115,7 @@ async fn bodies() {
         router(Door::Unix).oneshot(request).await.unwrap()
     };
     assert_eq!(send(r#"{"name":"web"}"#.to_owned()).await.status(), StatusCode::OK);
-    for bad in ["", "{", "[]", r#"{"nane":"web"}"#, r#"{"name":"Not A Name"}"#, "\u{0}"] {
+    for bad in ["", "{", "7", r#"{"nane":"web"}"#, r#"{"name":"Not A Name"}"#, "\u{0}"] {
         assert_eq!(problem(send(bad.to_owned()).await).await.code, Code::BadRequest, "{bad:?}");
     }
     let nested = "[".repeat(100_000);

@@ -67,7 +67,12 @@ async fn half_a_file_is_not_taken_for_the_whole() {
         init.say(FrameKind::Stdout, "half").await;
         init.raw(rest).await;
         drop(init);
-        assert!(matches!(download(&client).await, Err(ClientError::Receive(_))), "{rest:?}");
+        // Whether the head was already sent when it broke off is a matter of timing.
+        let broken = download(&client).await;
+        assert!(
+            matches!(broken, Err(ClientError::Receive(_) | ClientError::Send(_))),
+            "{rest:?}: {broken:?}"
+        );
     }
 }
 
