@@ -39,33 +39,33 @@ pub struct Listing {
     pub entries: Vec<FileStat>,
 }
 
-/// What is asked of a sandbox's files.
+/// What is done with a file or folder inside a sandbox. Paths are absolute, as the sandbox sees them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "op", rename_all = "kebab-case")]
+#[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FileOp {
-    /// The contents arrive as `stdout` frames; an `answer` frame ends them.
-    Read {
-        path: Text,
-    },
-    /// The contents follow as `stdin` frames, the last one empty; then an `answer` frame.
+    /// Answered with the bytes.
+    Read { path: Text },
+    /// Makes or replaces a file. Answered with its [`FileStat`].
     Write {
         path: Text,
+        /// Permission bits; of a file that exists they are kept if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
-    /// Each `answer` frame is a [`Listing`]; a large folder takes several, and the end of the stream ends them.
-    List {
-        path: Text,
-    },
-    /// The `answer` frame is a [`FileStat`].
-    Stat {
-        path: Text,
-    },
+    /// Answered with a [`Listing`].
+    List { path: Text },
+    /// Answered with the [`FileStat`], of a symbolic link itself.
+    Stat { path: Text },
     Remove {
         path: Text,
+        /// A folder with all that is in it.
+        #[serde(default)]
         recursive: bool,
     },
+    /// Makes a folder, and those above it. Answered with its [`FileStat`].
     MakeDir {
         path: Text,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<u32>,
     },
 }

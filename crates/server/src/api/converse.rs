@@ -159,7 +159,7 @@ async fn speak(begun: Begun, mut out: Out, incoming: &mut Incoming, stop: &Stop)
     };
     let Some(removal) = removal else { return };
     match end {
-        // The next daemon finds the sandbox again; the command is not ended because a daemon was.
+        // What becomes of it is for the next daemon to decide, which finds it again.
         End::Stopping => {}
         End::CallerGone | End::Failed => remove_unheard(removal).await,
         End::Ended => {

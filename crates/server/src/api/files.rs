@@ -1,4 +1,8 @@
 //! Files in a sandbox. Contents stream through in pieces; nothing is held whole.
+//!
+//! What is expected of init: an answer to every operation, or a problem. Before the answer to a read come the
+//! contents as `stdout` frames; before the answer to a write it is sent them as `stdin` frames, the last one
+//! empty. A listing too long for one frame comes in several answers, ended by the end of the stream.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ pub(super) async fn logs(
 
 /// Answers with the records of a file; with a stop to watch, it goes on until that, the file's removal or
 /// the caller's leaving.
-fn read(path: &Path, exec: Option<ExecId>, follow: Option<Stop>) -> Result<Response, Refusal> {
+pub(super) fn read(path: &Path, exec: Option<ExecId>, follow: Option<Stop>) -> Result<Response, Refusal> {
     let (sender, receiver) = mpsc::channel(QUEUE);
     match records(path) {
         Ok(records) => {

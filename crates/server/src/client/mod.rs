@@ -229,3 +229,29 @@ fn full(bytes: Bytes) -> Body {
 }
 
 const PIECE: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_socket_of_ours_is_spoken_to() {
+        let home = tempfile::tempdir().unwrap();
+        assert!(matches!(Client::connect(home.path()).await, Err(ClientError::NoDaemon { .. })));
+
+        let elsewhere = home.path().join("elsewhere.sock");
+        let _listener = tokio::net::UnixListener::bind(&elsewhere).unwrap();
+        let socket = crate::paths::socket(home.path());
+        std::os::unix::fs::symlink(&elsewhere, &socket).unwrap();
+        assert!(matches!(Client::connect(home.path()).await, Err(ClientError::ForeignSocket { .. })));
+
+        std::fs::rename(&elsewhere, &socket).unwrap();
+        Client::connect(home.path()).await.unwrap();
+        // Only root can give a socket away.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&socket, Some(12345), None).unwrap();
+            let foreign = Client::connect(home.path()).await;
+            assert!(matches!(foreign, Err(ClientError::ForeignSocket { owner: 12345, .. })));
+        }
+    }
+}

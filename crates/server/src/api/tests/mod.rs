@@ -4,6 +4,7 @@
 mod conversation;
 mod doors;
 mod files;
+mod logs;
 mod table;
 
 use std::time::Duration;
