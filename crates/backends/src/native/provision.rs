@@ -114,7 +114,8 @@ impl Native {
     }
 
     pub(super) fn running(&self, id: SandboxId, process: OwnedFd) -> Result<Running, NativeError> {
-        let process = AsyncFd::register(process).map_err(|error| NativeError::Talk(error.into()))?;
+        #[expect(deprecated, reason = "its successor is unsafe; an OwnedFd that is never taken out keeps its promise")]
+        let process = AsyncFd::new(process).map_err(NativeError::Talk)?;
         Ok(Running { id, process: Arc::new(process) })
     }
 }

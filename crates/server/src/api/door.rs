@@ -1,0 +1,149 @@
+//! Who may come in. The Unix socket's door is its file mode; the TCP door asks for a token, and refuses what
+//! a browser could have been talked into sending.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderName, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use model::{Code, Problem};
+use subtle::ConstantTimeEq;
+
+use super::refusal::Refusal;
+
+#[derive(Clone, Debug)]
+pub enum Door {
+    /// Only this user can open the socket.
+    Unix,
+    /// Anybody on this machine can connect.
+    Tcp { token: Token },
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// Text of at least 32 visible ASCII characters.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        (text.len() >= 32 && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| Self(text.to_owned()))
+    }
+
+    fn matches(&self, offered: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(offered).into()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+pub(super) async fn guard(door: Arc<Door>, request: Request, next: Next) -> Response {
+    match admit(&door, &request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => Refusal::from(problem).into_response(),
+    }
+}
+
+fn admit(door: &Door, request: &Request) -> Result<(), Problem> {
+    let Door::Tcp { token } = door else { return Ok(()) };
+    // A page that made its own name resolve to this machine sends that name as Host; a page from
+    // elsewhere sends its Origin.
+    let host =
+        only(request.headers(), &HOST)?.or_else(|| request.uri().authority().map(|host| host.as_str()));
+    if !host.is_some_and(is_local) {
+        return Err(Problem::new(Code::Forbidden, "the Host header does not name this machine")
+            .hint("use http://localhost:PORT, http://127.0.0.1:PORT or http://[::1]:PORT"));
+    }
+    if let Some(origin) = only(request.headers(), &ORIGIN)?
+        && !is_local_origin(origin)
+    {
+        return Err(Problem::new(Code::Forbidden, "requests from other sites are refused"));
+    }
+    if request.uri().path() == OPEN_PATH {
+        return Ok(());
+    }
+    let offered = only(request.headers(), &AUTHORIZATION)?.and_then(bearer);
+    if offered.is_some_and(|offered| token.matches(offered.as_bytes())) {
+        Ok(())
+    } else {
+        Err(Problem::new(Code::Unauthorized, "missing or wrong token")
+            .hint("send `Authorization: Bearer TOKEN` with the contents of the file `token` in zeno's home"))
+    }
+}
+
+/// A header that may come once at most: of two, another reader might believe the other one.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => {
+            value.to_str().map(Some).map_err(|error| Problem::from_error(Code::BadRequest, &error))
+        }
+        (Some(_), Some(_)) => Err(Problem::new(Code::BadRequest, format!("more than one {name} header"))),
+    }
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start())
+}
+
+fn is_local_origin(origin: &str) -> bool {
+    let scheme_and_host = origin.parse::<Uri>();
+    scheme_and_host.is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && matches!(uri.path(), "" | "/")
+            && uri.authority().is_some_and(|authority| is_local(authority.as_str()))
+    })
+}
+
+fn is_local(authority: &str) -> bool {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
+}
+
+/// The one route that asks for no token.
+pub(super) const OPEN_PATH: &str = "/healthz";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_local() {
+        for local in ["localhost", "LOCALHOST:80", "127.0.0.1:4000", "[::1]", "[::1]:1"] {
+            assert!(is_local(local), "{local}");
+        }
+        for foreign in [
+            "",
+            "evil.com",
+            "localhost.evil.com",
+            "evil.com:80",
+            "127.0.0.1.evil.com",
+            "::1",
+            "a@localhost",
+            "localhost:x",
+        ] {
+            assert!(!is_local(foreign), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn origins() {
+        assert!(is_local_origin("http://localhost:3000"));
+        for foreign in
+            ["null", "http://evil.com", "file://localhost", "http://localhost@evil.com", "localhost"]
+        {
+            assert!(!is_local_origin(foreign), "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Every route there is. The router and the OpenAPI document are both made from this list.
+
+use axum::http::StatusCode;
+use model::doctor::Report;
+use model::event::Event;
+use model::exec::{Exec, ExecRequest, RunRequest};
+use model::files::{FileStat, Listing};
+use model::sandbox::{CreateRequest, Sandbox, Status};
+
+use super::door::OPEN_PATH;
+use super::route::Route;
+use super::route::Verb::{Delete, Get, Post, Put};
+use super::{daemon, events, execs, files, log, sandboxes};
+use crate::line::LogLine;
+
+pub(super) fn routes() -> Vec<Route> {
+    [of_daemon(), of_sandboxes(), of_execs(), of_files()].into_iter().flatten().collect()
+}
+
+fn of_daemon() -> Vec<Route> {
+    vec![
+        Route::new(Get, OPEN_PATH, "Is the daemon there?", daemon::health).answers::<daemon::Health>(OK),
+        Route::new(Get, "/v1/openapi.json", "This document", daemon::openapi)
+            .answers::<serde_json::Value>(OK),
+        Route::new(Get, "/v1/doctor", "What this machine can do for sandboxes", daemon::doctor)
+            .answers::<Report>(OK),
+        Route::new(Post, "/v1/daemon/stop", "End the daemon; sandboxes go on", daemon::stop)
+            .answers_nothing(StatusCode::ACCEPTED),
+        Route::new(
+            Get,
+            "/v1/events",
+            "What happened: an array, lines with `follow`, or server-sent events where accepted",
+            events::events,
+        )
+        .query(events::QUERY)
+        .answers::<Vec<Event>>(OK),
+    ]
+}
+
+fn of_sandboxes() -> Vec<Route> {
+    vec![
+        Route::new(Post, "/v1/sandboxes", "Make a sandbox", sandboxes::create)
+            .takes::<CreateRequest>()
+            .answers::<Sandbox>(StatusCode::CREATED),
+        Route::new(Get, "/v1/sandboxes", "List sandboxes", sandboxes::list)
+            .query(sandboxes::LIST)
+            .answers::<Vec<Sandbox>>(OK),
+        Route::new(Get, "/v1/sandboxes/{which}", "Show a sandbox's record", sandboxes::show)
+            .answers::<Sandbox>(OK),
+        Route::new(Delete, "/v1/sandboxes/{which}", "Remove a sandbox and all it wrote", sandboxes::destroy)
+            .answers::<Sandbox>(OK),
+        Route::new(
+            Get,
+            "/v1/sandboxes/{which}/status",
+            "Show how a sandbox stands to reality",
+            sandboxes::status,
+        )
+        .answers::<Status>(OK),
+        Route::new(Post, "/v1/sandboxes/{which}/pause", "Freeze every process", sandboxes::pause)
+            .answers::<Sandbox>(OK),
+        Route::new(Post, "/v1/sandboxes/{which}/resume", "Let frozen processes go on", sandboxes::resume)
+            .answers::<Sandbox>(OK),
+        Route::new(Post, "/v1/sandboxes/{which}/stop", "End every process, keep the files", sandboxes::stop)
+            .answers::<Sandbox>(OK),
+        Route::new(Post, "/v1/sandboxes/{which}/start", "Start a stopped sandbox again", sandboxes::start)
+            .answers::<Sandbox>(OK),
+        Route::new(Post, "/v1/sandboxes/{which}/extend", "Let it live this long from now", sandboxes::extend)
+            .takes::<sandboxes::Extend>()
+            .answers::<Sandbox>(OK),
+        Route::new(Get, "/v1/sandboxes/{which}/logs", "Read what its commands wrote", log::logs)
+            .query(log::QUERY)
+            .answers_lines::<LogLine>(),
+    ]
+}
+
+fn of_execs() -> Vec<Route> {
+    vec![
+        Route::new(
+            Post,
+            "/v1/run",
+            "Make a sandbox, run a command in it and, unless told to keep it, remove it",
+            execs::run,
+        )
+        .takes::<RunRequest>()
+        .converses(),
+        Route::new(Post, "/v1/sandboxes/{which}/exec", "Run a command", execs::exec)
+            .query(execs::EXEC)
+            .takes::<ExecRequest>()
+            .converses()
+            .answers::<Exec>(StatusCode::ACCEPTED),
+        Route::new(Get, "/v1/sandboxes/{which}/execs", "List its commands", execs::list)
+            .answers::<Vec<Exec>>(OK),
+        Route::new(
+            Get,
+            "/v1/sandboxes/{which}/execs/{exec}/attach",
+            "Join a running command's conversation",
+            execs::attach,
+        )
+        .converses(),
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/execs/{exec}/signal",
+            "Send a signal to a command's process group",
+            execs::signal,
+        )
+        .takes::<execs::SignalRequest>()
+        .answers_nothing(NO_CONTENT),
+    ]
+}
+
+fn of_files() -> Vec<Route> {
+    vec![
+        Route::new(Get, "/v1/sandboxes/{which}/files", "Read a file", files::read)
+            .query(files::PLAIN)
+            .answers_bytes(),
+        Route::new(Put, "/v1/sandboxes/{which}/files", "Write a file", files::write)
+            .query(files::MODE)
+            .takes_bytes()
+            .answers_nothing(NO_CONTENT),
+        Route::new(Delete, "/v1/sandboxes/{which}/files", "Remove a file or folder", files::remove)
+            .query(files::REMOVE)
+            .answers_nothing(NO_CONTENT),
+        Route::new(Get, "/v1/sandboxes/{which}/files/stat", "Describe a file", files::stat)
+            .query(files::PLAIN)
+            .answers::<FileStat>(OK),
+        Route::new(Get, "/v1/sandboxes/{which}/files/list", "List a folder", files::list)
+            .query(files::PLAIN)
+            .answers::<Listing>(OK),
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/files/mkdir",
+            "Make a folder and those above it",
+            files::make_dir,
+        )
+        .query(files::MODE)
+        .answers_nothing(NO_CONTENT),
+    ]
+}
+
+const OK: StatusCode = StatusCode::OK;
+const NO_CONTENT: StatusCode = StatusCode::NO_CONTENT;

@@ -1,0 +1,152 @@
+//! The daemon's main: one instance per home, listeners, signals, an orderly end. Sandboxes do not end with it.
+
+mod ensure;
+mod home;
+mod log;
+pub(crate) mod serve;
+
+use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use control::Control;
+use model::doctor::Report;
+use rustix::io::Errno;
+use tokio::signal::unix::{SignalKind, signal};
+
+pub use ensure::ensure;
+pub use home::HomeError;
+
+use crate::api::{App, Door, Stop, router};
+
+#[derive(Clone, Debug)]
+pub struct DaemonOptions {
+    pub home: PathBuf,
+    /// Listen on TCP as well; loopback only, with the token in the home.
+    pub listen: Option<SocketAddr>,
+    /// Filter of the log, for example `debug` or `control=trace`; `info` if absent.
+    pub log: Option<String>,
+}
+
+/// What the daemon serves.
+#[derive(Debug)]
+pub struct Served {
+    pub control: Control,
+    pub doctor: Report,
+}
+
+/// What the caller's own steps may fail with.
+pub type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs the daemon until it is told to end.
+///
+/// `prepare` runs while the process has one thread and holds neither the lock nor a socket: a process forked
+/// there cannot keep the home locked after the daemon is gone. `build` then makes what is served, inside the
+/// runtime.
+pub fn main<P, B, F, L>(options: &DaemonOptions, prepare: P, build: B) -> Result<(), DaemonError>
+where
+    P: FnOnce(&Path) -> Result<L, AnyError>,
+    B: FnOnce(L, PathBuf) -> F,
+    F: Future<Output = Result<Served, AnyError>>,
+{
+    if let Some(address) = options.listen.filter(|address| !address.ip().is_loopback()) {
+        return Err(DaemonError::NotLoopback { address });
+    }
+    detach()?;
+    home::create(&options.home)?;
+    let prepared = prepare(&options.home).map_err(DaemonError::Prepare)?;
+    let lock = home::Lock::take(&options.home)?;
+    log::start(&options.home, options.log.as_deref())?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(DaemonError::Runtime)?;
+    let outcome = runtime.block_on(run(options, &lock, build(prepared, options.home.clone())));
+    if let Err(error) = &outcome {
+        tracing::error!(error = error as &dyn std::error::Error, "the daemon failed");
+    }
+    // What still blocks a thread must not hold up the end.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// A daemon that nobody watches leaves the session it was started in, so that closing that terminal does not
+/// end it. Started at a terminal it stays, and Ctrl-C works.
+fn detach() -> Result<(), DaemonError> {
+    if io::stdin().is_terminal() {
+        return Ok(());
+    }
+    match rustix::process::setsid() {
+        Ok(_) => Ok(()),
+        // It leads a group, so it was given one of its own by whoever supervises it.
+        Err(Errno::PERM) => Ok(()),
+        Err(errno) => Err(DaemonError::Detach(errno.into())),
+    }
+}
+
+async fn run<F>(options: &DaemonOptions, lock: &home::Lock, build: F) -> Result<(), DaemonError>
+where
+    F: Future<Output = Result<Served, AnyError>>,
+{
+    let stop = Stop::new();
+    stop_on_signals(&stop)?;
+    let Served { control, doctor } = build.await.map_err(DaemonError::Build)?;
+    let app = App { control: control.clone(), doctor: Arc::new(doctor), stop: stop.clone() };
+
+    let mut listeners = Vec::new();
+    if let Some(address) = options.listen {
+        let token = home::token(&options.home)?;
+        let listener = tokio::net::TcpListener::bind(address)
+            .await
+            .map_err(|source| DaemonError::Listen { address, source })?;
+        listeners.push((serve::Listener::Tcp(listener), router(app.clone(), Door::Tcp { token })));
+        tracing::info!(%address, "listening");
+    }
+    // Last, because a client that finds the socket expects an answer.
+    let socket = home::Socket::bind(lock)?;
+    listeners.push((serve::Listener::Unix(socket.listener), router(app, Door::Unix)));
+    tracing::info!(version = crate::VERSION, pid = std::process::id(), "ready");
+
+    serve::until_stopped(listeners, &stop).await;
+    socket.name.remove();
+    control.shutdown().await;
+    tracing::info!("ended");
+    Ok(())
+}
+
+fn stop_on_signals(stop: &Stop) -> Result<(), DaemonError> {
+    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+        let mut signals = signal(kind).map_err(DaemonError::Signal)?;
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                tracing::info!(signal = kind.as_raw_value(), "told to end");
+                stop.request();
+            }
+        });
+    }
+    Ok(())
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    #[error("{address} is not a loopback address: the API is for this machine only")]
+    NotLoopback { address: SocketAddr },
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error("failed to prepare the daemon")]
+    Prepare(#[source] AnyError),
+    #[error("failed to start the runtime")]
+    Runtime(#[source] io::Error),
+    #[error("failed to wait for signals")]
+    Signal(#[source] io::Error),
+    #[error("failed to start the control plane")]
+    Build(#[source] AnyError),
+    #[error("failed to listen on {address}")]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        source: io::Error,
+    },
+    #[error("failed to leave the caller's session")]
+    Detach(#[source] io::Error),
+}
