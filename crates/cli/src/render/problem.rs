@@ -1,0 +1,43 @@
+//! What went wrong: what failed, why, what to do next.
+
+use model::Problem;
+
+use super::paint::Paint;
+use super::words::clean;
+
+pub(crate) fn problem(problem: &Problem, paint: Paint) -> String {
+    let mut text = format!("{} {}\n", paint.red("error:"), clean(&problem.detail));
+    for cause in &problem.causes {
+        text += &format!("  {} {}\n", paint.dim("because:"), clean(cause));
+    }
+    for hint in &problem.hints {
+        text += &format!("  {} {}\n", paint.bold("try:"), clean(hint));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use model::Code;
+
+    use super::*;
+    use crate::failure::Failure;
+
+    #[test]
+    fn what_failed_why_and_what_to_do() {
+        let full = Problem {
+            causes: vec!["the kernel answered EINVAL".to_owned(), "CONFIG_OVERLAY_FS is off".to_owned()],
+            ..Problem::new(Code::MachineUnable, "cannot mount the view")
+        };
+        insta::assert_snapshot!(problem(&full.hint("zeno doctor"), Paint::Plain), @"");
+    }
+
+    #[test]
+    fn a_failure_of_ours_shows_its_chain() {
+        let failure = Failure::ReadHost { path: "notes\x07".into(), source: io::ErrorKind::PermissionDenied.into() };
+        insta::assert_snapshot!(problem(&failure.problem(), Paint::Plain), @"");
+        insta::assert_snapshot!(problem(&Failure::Unconfirmed { count: 3 }.problem(), Paint::Plain), @"");
+    }
+}
