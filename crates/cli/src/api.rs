@@ -70,11 +70,19 @@ impl Api {
         self.client.converse("/v1/run", request).await
     }
 
-    pub(crate) async fn exec(&self, which: &Which, request: &ExecRequest) -> Result<Conversation, ClientError> {
+    pub(crate) async fn exec(
+        &self,
+        which: &Which,
+        request: &ExecRequest,
+    ) -> Result<Conversation, ClientError> {
         self.client.converse(&of(which, "/exec"), request).await
     }
 
-    pub(crate) async fn exec_detached(&self, which: &Which, request: &ExecRequest) -> Result<Exec, ClientError> {
+    pub(crate) async fn exec_detached(
+        &self,
+        which: &Which,
+        request: &ExecRequest,
+    ) -> Result<Exec, ClientError> {
         self.client.post(&of(which, "/exec?detach=true"), request).await
     }
 
@@ -86,11 +94,21 @@ impl Api {
         self.client.attach(&of(which, &format!("/execs/{exec}/attach"))).await
     }
 
-    pub(crate) async fn signal(&self, which: &Which, exec: ExecId, signal: SignalNumber) -> Result<(), ClientError> {
+    pub(crate) async fn signal(
+        &self,
+        which: &Which,
+        exec: ExecId,
+        signal: SignalNumber,
+    ) -> Result<(), ClientError> {
         self.client.post(&of(which, &format!("/execs/{exec}/signal")), &SignalRequest { signal }).await
     }
 
-    pub(crate) async fn logs(&self, which: &Which, exec: Option<ExecId>, follow: bool) -> Result<Lines, ClientError> {
+    pub(crate) async fn logs(
+        &self,
+        which: &Which,
+        exec: Option<ExecId>,
+        follow: bool,
+    ) -> Result<Lines, ClientError> {
         let exec = exec.map(|exec| format!("&exec={exec}")).unwrap_or_default();
         self.lines(&of(which, &format!("/logs?follow={follow}{exec}"))).await
     }
@@ -117,14 +135,16 @@ impl Api {
         self.client.post(&format!("{}&mode={mode:o}", file.route("/files/mkdir")), &Empty {}).await
     }
 
-    pub(crate) async fn read(
-        &self,
-        file: &FileRef<'_>,
-    ) -> Result<impl Stream<Item = Result<Bytes, ClientError>> + Send + Unpin + use<>, ClientError> {
-        self.client.get_stream(&file.route("/files")).await
+    pub(crate) async fn read(&self, file: &FileRef<'_>) -> Result<Pieces, ClientError> {
+        self.pieces(&file.route("/files")).await
     }
 
-    pub(crate) async fn write<R>(&self, file: &FileRef<'_>, mode: Option<u32>, contents: R) -> Result<(), ClientError>
+    pub(crate) async fn write<R>(
+        &self,
+        file: &FileRef<'_>,
+        mode: Option<u32>,
+        contents: R,
+    ) -> Result<(), ClientError>
     where
         R: AsyncRead + Send + Unpin + 'static,
     {
@@ -149,8 +169,11 @@ impl Api {
     }
 
     async fn lines(&self, path: &str) -> Result<Lines, ClientError> {
-        let stream = self.client.get_stream(path).await?;
-        Ok(Lines { stream: Box::new(stream), buffer: Vec::new() })
+        Ok(Lines { pieces: self.pieces(path).await?, buffer: Vec::new() })
+    }
+
+    async fn pieces(&self, path: &str) -> Result<Pieces, ClientError> {
+        Ok(Box::new(self.client.get_stream(path).await?))
     }
 }
 
@@ -203,9 +226,12 @@ pub(crate) fn is_absent(error: &ClientError) -> bool {
     matches!(error, ClientError::NoDaemon { .. } | ClientError::Refused { .. })
 }
 
+/// A body as it arrives.
+pub(crate) type Pieces = Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send + Unpin>;
+
 /// A body of lines, one value each.
 pub(crate) struct Lines {
-    stream: Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send + Unpin>,
+    pieces: Pieces,
     buffer: Vec<u8>,
 }
 
@@ -222,7 +248,7 @@ impl Lines {
                 }
                 return Ok(Some(line));
             }
-            match self.stream.next().await {
+            match self.pieces.next().await {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk?),
                 None if self.buffer.is_empty() => return Ok(None),
                 None => return Ok(Some(std::mem::take(&mut self.buffer))),
@@ -253,7 +279,9 @@ fn percent_encoded(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for byte in bytes {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => text.push(char::from(*byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                text.push(char::from(*byte))
+            }
             _ => write!(text, "%{byte:02X}").expect("writing to a string cannot fail"),
         }
     }
@@ -276,7 +304,7 @@ mod tests {
     #[tokio::test]
     async fn lines_come_whole_however_they_were_cut() {
         let chunks = ["a", "b\nc", "d\n\ne"].map(|chunk| Ok(Bytes::from_static(chunk.as_bytes())));
-        let mut lines = Lines { stream: Box::new(stream::iter(chunks)), buffer: Vec::new() };
+        let mut lines = Lines { pieces: Box::new(stream::iter(chunks)), buffer: Vec::new() };
         let mut seen = Vec::new();
         while let Some(line) = lines.next().await.unwrap() {
             seen.push(String::from_utf8(line).unwrap());

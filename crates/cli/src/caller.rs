@@ -70,7 +70,8 @@ mod tests {
     #[test]
     fn what_is_not_in_the_sandbox_is_not_handed_on() {
         let variable = |name: &str| Variable { name: name.into(), value: "x".into() };
-        let env = vec![variable("PATH"), variable("SSH_AUTH_SOCK"), variable("TMUX_PANE"), variable("EDITOR")];
+        let env =
+            vec![variable("PATH"), variable("SSH_AUTH_SOCK"), variable("TMUX_PANE"), variable("EDITOR")];
         let caller = Caller { env, cwd: "/src".into(), umask: Some(0o22) };
         let expected = Context {
             env: vec![variable("PATH"), variable("EDITOR")],

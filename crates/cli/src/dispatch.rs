@@ -41,7 +41,8 @@ fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Failure> {
         hooks::run_daemon(&invocation.home()?, run.listen)?;
         return Ok(DONE);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Runtime)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Runtime)?;
     let result = runtime.block_on(verbs::call(verb, invocation));
     // Whatever still waits in a thread of the runtime waits for nothing that matters any more.
     runtime.shutdown_background();

@@ -75,7 +75,9 @@ impl Failure {
         }
         let problem = Problem::from_error(self.code(), self);
         match self {
-            Self::NoHome => problem.hint("set HOME, or ZENO_HOME to the folder where zeno may keep its state"),
+            Self::NoHome => {
+                problem.hint("set HOME, or ZENO_HOME to the folder where zeno may keep its state")
+            }
             Self::Unconfirmed { .. } => problem.hint("zeno destroy --all --yes"),
             Self::CopyShape { .. } => problem.hint("zeno cp --help"),
             Self::Client(_) => problem.hint("zeno doctor"),

@@ -44,7 +44,9 @@ impl Invocation {
     ) -> Result<(), Failure> {
         match self.form {
             Form::People => output::answer(&render(self.stdout_paint())),
-            Form::Json => output::answer(&(serde_json::to_string_pretty(value).map_err(Failure::Encode)? + "\n")),
+            Form::Json => {
+                output::answer(&(serde_json::to_string_pretty(value).map_err(Failure::Encode)? + "\n"))
+            }
         }
     }
 

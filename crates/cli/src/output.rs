@@ -6,8 +6,6 @@ use std::os::fd::BorrowedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 use crate::failure::Failure;
 
@@ -34,15 +32,16 @@ pub(crate) fn answer(text: &str) -> Result<(), Failure> {
 
 /// Says something on standard error. Where that is closed there is nowhere left to say so.
 pub(crate) fn note(text: &str) {
-    io::stderr().write_all(text.as_bytes()).unwrap_or_else(|_nowhere_left_to_say_so| ());
+    io::stderr().write_all(text.as_bytes()).unwrap_or(());
 }
 
 /// A blocking write would keep the single-threaded runtime from seeing Ctrl-C, and setting `O_NONBLOCK`
 /// would change the descriptor for everybody who shares it. So: write only what cannot block.
 async fn write_patiently(fd: BorrowedFd<'static>, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        if !is_writable(fd)? {
-            AsyncFd::with_interest(fd, Interest::WRITABLE)?.writable().await?.retain_ready();
+        if !is_writable(fd, Some(&AT_ONCE))? {
+            // The thread may wait for ever; ending zeno does not wait for it.
+            tokio::task::spawn_blocking(move || is_writable(fd, None)).await.map_err(io::Error::other)??;
             continue;
         }
         match rustix::io::write(fd, &bytes[..bytes.len().min(NEVER_BLOCKS)]) {
@@ -54,9 +53,9 @@ async fn write_patiently(fd: BorrowedFd<'static>, mut bytes: &[u8]) -> io::Resul
     Ok(())
 }
 
-fn is_writable(fd: BorrowedFd<'_>) -> io::Result<bool> {
+fn is_writable(fd: BorrowedFd<'_>, patience: Option<&Timespec>) -> io::Result<bool> {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
-    match poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+    match poll(&mut fds, patience) {
         // A broken pipe counts as writable: the write then says so.
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),
@@ -64,5 +63,6 @@ fn is_writable(fd: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// `PIPE_BUF`: a pipe that polls as writable has room for this much.
 const NEVER_BLOCKS: usize = 4096;

@@ -63,7 +63,8 @@ impl Drop for Waiting {
 }
 
 fn spinner(message: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").expect("the template is constant");
+    let style =
+        ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").expect("the template is constant");
     let bar = ProgressBar::new_spinner().with_style(style).with_message(message.to_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     bar

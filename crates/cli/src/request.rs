@@ -16,7 +16,11 @@ use crate::terminal::Terminals;
 
 /// What `zeno run` asks: a sandbox and a command in it.
 pub(crate) fn run(run: &Run, caller: &Caller, terminals: Terminals) -> Result<RunRequest, Failure> {
-    let streams = if run.detach { Streams::detached(&run.command.streams) } else { Streams::of(&run.command.streams, terminals) };
+    let streams = if run.detach {
+        Streams::detached(&run.command.streams)
+    } else {
+        Streams::of(&run.command.streams, terminals)
+    };
     let cwd = run.command.context.workdir.as_deref().map(|dir| caller.absolute(dir).into());
     Ok(RunRequest {
         create: CreateRequest { context: caller.context(), ..sandbox(&run.sandbox, caller)? },
@@ -95,7 +99,8 @@ impl Streams {
 fn sandbox(typed: &SandboxArgs, caller: &Caller) -> Result<CreateRequest, Failure> {
     let workspace = match &typed.workspace {
         Some(dir) => {
-            let folder = caller.folder(dir).map_err(|source| Failure::Workspace { dir: dir.clone(), source })?;
+            let folder =
+                caller.folder(dir).map_err(|source| Failure::Workspace { dir: dir.clone(), source })?;
             WorkspaceChoice::Folder(folder.into())
         }
         None if typed.no_workspace => WorkspaceChoice::None,

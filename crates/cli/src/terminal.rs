@@ -90,7 +90,7 @@ fn restore_in_panic(original: Termios) {
 
 fn restore(terminal: BorrowedFd<'_>, original: &Termios) {
     // It fails only when the terminal is gone, and then there is nothing to restore.
-    tcsetattr(terminal, OptionalActions::Drain, original).unwrap_or_else(|_terminal_is_gone| ());
+    tcsetattr(terminal, OptionalActions::Drain, original).unwrap_or(());
 }
 
 #[cfg(test)]
@@ -111,7 +111,8 @@ mod tests {
         let name = ptsname(&controller, Vec::new()).unwrap();
         let terminal = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
 
-        let echoes = || tcgetattr(&terminal).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ISIG);
+        let echoes =
+            || tcgetattr(&terminal).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ISIG);
         assert!(echoes());
         let raw = RawMode::enter(terminal.as_fd()).unwrap();
         assert!(!echoes());

@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn places() {
-        let sandbox = |which: &str, path: &str| Place::Sandbox { which: which.parse().unwrap(), path: path.into() };
+        let sandbox =
+            |which: &str, path: &str| Place::Sandbox { which: which.parse().unwrap(), path: path.into() };
         let parse = |text: &str| text.parse::<Place>();
         assert_eq!(parse("web:/srv").unwrap(), sandbox("web", "/srv"));
         assert_eq!(parse("-").unwrap(), Place::Standard);

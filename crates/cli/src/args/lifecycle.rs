@@ -64,10 +64,13 @@ pub(crate) struct Extend {
 
 /// Remove sandboxes and all they wrote
 #[derive(Debug, PartialEq, Eq, Args)]
-#[command(visible_alias = "rm", after_long_help = "Examples:
+#[command(
+    visible_alias = "rm",
+    after_long_help = "Examples:
   zeno destroy web
   zeno destroy $(zeno list -q)
-  zeno destroy --all --yes")]
+  zeno destroy --all --yes"
+)]
 pub(crate) struct Destroy {
     /// Ids or names
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "SANDBOX")]

@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use model::Name;
 use model::limits::OnExpire;
 use model::net::Net;
 use model::sandbox::Actor;
 use model::units::{Cpus, Size, Span};
-use model::Name;
 
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Sandbox")]
@@ -86,7 +86,9 @@ impl FromStr for Label {
 
     fn from_str(text: &str) -> Result<Self, BadLabel> {
         match text.split_once('=') {
-            Some((key, value)) if !key.is_empty() => Ok(Self { key: key.to_owned(), value: value.to_owned() }),
+            Some((key, value)) if !key.is_empty() => {
+                Ok(Self { key: key.to_owned(), value: value.to_owned() })
+            }
             Some(_) | None => Err(BadLabel { text: text.to_owned() }),
         }
     }

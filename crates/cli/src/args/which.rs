@@ -10,12 +10,6 @@ use model::SandboxId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Which(String);
 
-impl Which {
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl From<SandboxId> for Which {
     fn from(id: SandboxId) -> Self {
         Self(id.to_string())
@@ -54,8 +48,8 @@ mod tests {
 
     #[test]
     fn a_sandbox_may_be_named_outright_and_a_path_is_none() {
-        assert_eq!("sandbox:web".parse::<Which>().unwrap().as_str(), "web");
-        assert_eq!("sbk3v7q2m4x6ab".parse::<Which>().unwrap().as_str(), "sbk3v7q2m4x6ab");
+        assert_eq!("sandbox:web".parse::<Which>().unwrap(), Which("web".to_owned()));
+        assert_eq!("sbk3v7q2m4x6ab".parse::<Which>().unwrap(), Which("sbk3v7q2m4x6ab".to_owned()));
         for bad in ["", "sandbox:", "a/b", "A", "a b"] {
             assert!(bad.parse::<Which>().is_err(), "{bad}");
         }

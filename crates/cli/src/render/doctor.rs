@@ -44,13 +44,37 @@ mod tests {
     #[test]
     fn a_machine_with_less_and_one_that_cannot() {
         let kernel = check("kernel", Finding::Good, "6.18.44", "", "");
-        let cgroups =
-            check("cgroups", Finding::Less, "not delegated", "limits are refused", "systemctl --user daemon-reload");
-        let namespaces =
-            check("user-namespaces", Finding::Missing, "", "no sandboxes", "sysctl user.max_user_namespaces=10000");
+        let cgroups = check(
+            "cgroups",
+            Finding::Less,
+            "not delegated",
+            "limits are refused",
+            "systemctl --user daemon-reload",
+        );
+        let namespaces = check(
+            "user-namespaces",
+            Finding::Missing,
+            "",
+            "no sandboxes",
+            "sysctl user.max_user_namespaces=10000",
+        );
         let fair = Report { usable: true, checks: vec![kernel.clone(), cgroups] };
-        insta::assert_snapshot!(doctor(&fair, Paint::Plain), @"");
+        insta::assert_snapshot!(doctor(&fair, Paint::Plain), @"
+        good     kernel   6.18.44
+        less     cgroups  not delegated
+                 costs  limits are refused
+                 mend   systemctl --user daemon-reload
+
+        Sandboxes can be made on this machine.
+        ");
         let poor = Report { usable: false, checks: vec![kernel, namespaces] };
-        insta::assert_snapshot!(doctor(&poor, Paint::Plain), @"");
+        insta::assert_snapshot!(doctor(&poor, Paint::Plain), @"
+        good     kernel           6.18.44
+        missing  user-namespaces
+                 costs  no sandboxes
+                 mend   sysctl user.max_user_namespaces=10000
+
+        No sandbox can be made on this machine: 1 missing above.
+        ");
     }
 }

@@ -39,9 +39,15 @@ mod tests {
             consumer: None,
         };
         let first = Event::of(1, samples::now(), transition(None, State::Requested, None));
-        let last =
-            Event::of(12, samples::now(), transition(Some(State::Active), State::Expired, Some("its time ran out")));
+        let last = Event::of(
+            12,
+            samples::now(),
+            transition(Some(State::Active), State::Expired, Some("its time ran out")),
+        );
         let shown = event(&first, Paint::Plain) + &event(&last, Paint::Plain);
-        insta::assert_snapshot!(shown, @"");
+        insta::assert_snapshot!(shown, @"
+         1  2026-05-01T12:00:00Z  web             requested
+        12  2026-05-01T12:00:00Z  web             active -> expired  its time ran out
+        ");
     }
 }

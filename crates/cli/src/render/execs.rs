@@ -33,7 +33,11 @@ fn command(argv: &[Text]) -> String {
     let words = argv.iter().map(|word| {
         let shown = clean(&word.display()).into_owned();
         let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@+%".contains(c);
-        if !shown.is_empty() && shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
+        if !shown.is_empty() && shown.chars().all(is_plain) {
+            shown
+        } else {
+            format!("'{}'", shown.replace('\'', r"'\''"))
+        }
     });
     words.collect::<Vec<_>>().join(" ")
 }
@@ -62,6 +66,12 @@ mod tests {
             ],
             Paint::Plain,
         );
-        insta::assert_snapshot!(shown, @"");
+        insta::assert_snapshot!(shown, @r"
+        EXEC  PID  STATE      COMMAND
+        1     41   running    npm start
+        2     42   exited 3   sh -c 'echo '\''hi'\''; exit 3'
+        3     43   signal 9   printf '\u{1b}[2J'
+        4     44   timed out  sleep 9
+        ");
     }
 }

@@ -44,12 +44,19 @@ mod tests {
     fn two_sandboxes() {
         let sandboxes = [samples::sandbox(), samples::nameless()];
         let home = Some(Path::new("/home/ada"));
-        insta::assert_snapshot!(list(&sandboxes, home, samples::now(), Paint::Plain), @"");
-        insta::assert_snapshot!(ids(&sandboxes), @"");
+        insta::assert_snapshot!(list(&sandboxes, home, samples::now(), Paint::Plain), @"
+        NAME            STATE   AGE  EXPIRES  NET   WORKSPACE
+        web             active  3m   1h57m    none  ~/src/app
+        sbhaaaaaaaaaaa  failed  3d   -        host  -
+        ");
+        insta::assert_snapshot!(ids(&sandboxes), @"
+        sbpptx2e6mf2ic
+        sbhaaaaaaaaaaa
+        ");
     }
 
     #[test]
     fn none() {
-        insta::assert_snapshot!(list(&[], None, samples::now(), Paint::Plain), @"");
+        insta::assert_snapshot!(list(&[], None, samples::now(), Paint::Plain), @"NAME  STATE  AGE  EXPIRES  NET  WORKSPACE");
     }
 }

@@ -31,13 +31,25 @@ mod tests {
             causes: vec!["the kernel answered EINVAL".to_owned(), "CONFIG_OVERLAY_FS is off".to_owned()],
             ..Problem::new(Code::MachineUnable, "cannot mount the view")
         };
-        insta::assert_snapshot!(problem(&full.hint("zeno doctor"), Paint::Plain), @"");
+        insta::assert_snapshot!(problem(&full.hint("zeno doctor"), Paint::Plain), @"
+        error: cannot mount the view
+          because: the kernel answered EINVAL
+          because: CONFIG_OVERLAY_FS is off
+          try: zeno doctor
+        ");
     }
 
     #[test]
     fn a_failure_of_ours_shows_its_chain() {
-        let failure = Failure::ReadHost { path: "notes\x07".into(), source: io::ErrorKind::PermissionDenied.into() };
-        insta::assert_snapshot!(problem(&failure.problem(), Paint::Plain), @"");
-        insta::assert_snapshot!(problem(&Failure::Unconfirmed { count: 3 }.problem(), Paint::Plain), @"");
+        let failure =
+            Failure::ReadHost { path: "notes\x07".into(), source: io::ErrorKind::PermissionDenied.into() };
+        insta::assert_snapshot!(problem(&failure.problem(), Paint::Plain), @r"
+        error: cannot read `notes\u{7}`
+          because: permission denied
+        ");
+        insta::assert_snapshot!(problem(&Failure::Unconfirmed { count: 3 }.problem(), Paint::Plain), @"
+        error: this would remove 3 sandboxes, and nobody is there to confirm it
+          try: zeno destroy --all --yes
+        ");
     }
 }

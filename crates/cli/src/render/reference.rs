@@ -37,7 +37,9 @@ fn verbs(parent: &Command, path: &str, level: usize, text: &mut String) {
 fn arguments(verb: &Command, text: &mut String) {
     let told: Vec<&Arg> = verb
         .get_arguments()
-        .filter(|argument| !argument.is_hide_set() && !argument.is_global_set() && argument.get_id() != "help")
+        .filter(|argument| {
+            !argument.is_hide_set() && !argument.is_global_set() && argument.get_id() != "help"
+        })
         .collect();
     if told.is_empty() {
         return;
@@ -45,12 +47,15 @@ fn arguments(verb: &Command, text: &mut String) {
     text.push_str("\n| argument | meaning |\n|---|---|\n");
     for argument in told {
         let meaning = argument.get_help().map(ToString::to_string).unwrap_or_default();
-        writeln!(text, "| {} | {}{} |", form(argument), meaning.replace('|', "\\|"), choices(argument)).expect(STRING);
+        writeln!(text, "| {} | {}{} |", form(argument), meaning.replace('|', "\\|"), choices(argument))
+            .expect(STRING);
     }
 }
 
 fn form(argument: &Arg) -> String {
-    let value = argument.get_value_names().map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+    let value = argument
+        .get_value_names()
+        .map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
     let value = value.filter(|_| argument.get_action().takes_values());
     let flags: Vec<String> = argument
         .get_short()
@@ -100,6 +105,23 @@ mod tests {
     fn one_part() {
         let text = reference(Cli::command());
         let part = text.split("\n## ").find(|part| part.starts_with("`zeno extend`")).unwrap();
-        insta::assert_snapshot!(part, @"");
+        insta::assert_snapshot!(part, @"
+        `zeno extend`
+
+        Give a sandbox a new lifetime, counted from now
+
+        ```
+        zeno extend [OPTIONS] --ttl <TIME> <SANDBOX>
+        ```
+
+        | argument | meaning |
+        |---|---|
+        | `SANDBOX` | Id or name |
+        | `--ttl TIME` | How long it may live from now |
+
+        ```sh
+        zeno extend web --ttl 2h
+        ```
+        ");
     }
 }

@@ -20,7 +20,9 @@ pub(crate) fn headline(sandbox: &Sandbox, paint: Paint) -> String {
     let state = match sandbox.state {
         State::Ready | State::Active => paint.green(state),
         State::Failed | State::Unreachable => paint.red(state),
-        State::Requested | State::Provisioning | State::Paused | State::Stopped | State::Expired => paint.yellow(state),
+        State::Requested | State::Provisioning | State::Paused | State::Stopped | State::Expired => {
+            paint.yellow(state)
+        }
         State::Destroying | State::Destroyed => paint.dim(state),
     };
     let mut line = format!("{}  {state}", paint.bold(&name(sandbox)));
@@ -50,7 +52,8 @@ pub(crate) fn record(sandbox: &Sandbox, home: Option<&Path>, now: Timestamp) -> 
             sandbox.labels.iter().map(|(key, value)| clean(&format!("{key}={value}")).into_owned()).collect();
         fields.push(("labels", labels.join(", ")));
     }
-    let consumer = sandbox.consumer.as_ref().map(|consumer| format!(" for {}", clean(consumer))).unwrap_or_default();
+    let consumer =
+        sandbox.consumer.as_ref().map(|consumer| format!(" for {}", clean(consumer))).unwrap_or_default();
     fields.push(("asked by", format!("{}{consumer}", who(sandbox.actor))));
     fields
 }
@@ -102,7 +105,22 @@ mod tests {
     #[test]
     fn records() {
         let shown = |record: &Sandbox| sandbox(record, None, samples::now(), Paint::Plain);
-        insta::assert_snapshot!(shown(&samples::sandbox()), @"");
-        insta::assert_snapshot!(shown(&samples::nameless()), @"");
+        insta::assert_snapshot!(shown(&samples::sandbox()), @"
+        web  active  sbpptx2e6mf2ic
+          age        3m, expires in 1h57m
+          workspace  /home/ada/src/app
+          folder     /home/ada/src/app/web
+          network    none
+          limits     cpus 1.5, memory 2GiB
+          labels     ticket=1234
+          asked by   an agent for review bot
+        ");
+        insta::assert_snapshot!(shown(&samples::nameless()), @"
+        sbhaaaaaaaaaaa  failed  init died
+          age        3d
+          folder     /home/ada/src/app/web
+          network    host
+          asked by   a person
+        ");
     }
 }

@@ -76,7 +76,11 @@ fn caveats(status: &Status, home: Option<&Path>, paint: Paint) -> String {
         .caveats
         .iter()
         .map(|caveat| {
-            let place = caveat.path.as_ref().map(|at| format!(" ({})", path(&at.as_str().into(), home))).unwrap_or_default();
+            let place = caveat
+                .path
+                .as_ref()
+                .map(|at| format!(" ({})", path(&at.as_str().into(), home)))
+                .unwrap_or_default();
             format!("{}  {}{place}", paint.yellow(&format!("{:10}", kind(caveat.kind))), clean(&caveat.text))
         })
         .collect();
@@ -111,7 +115,36 @@ mod tests {
     #[test]
     fn a_busy_sandbox() {
         let home = Some(Path::new("/home/ada"));
-        insta::assert_snapshot!(status(&samples::status(), home, samples::now(), Paint::Plain), @"");
+        insta::assert_snapshot!(status(&samples::status(), home, samples::now(), Paint::Plain), @"
+        web  active  sbpptx2e6mf2ic
+          age        3m, expires in 1h57m
+          workspace  ~/src/app
+          folder     ~/src/app/web
+          network    none
+          limits     cpus 1.5, memory 2GiB
+          labels     ticket=1234
+          asked by   an agent for review bot
+          frozen     3m ago, 12 paths moved on since
+          processes  4
+          wrote      12.3 MiB
+
+        moved on since it was frozen
+          src/main.rs
+          README.md
+          and 10 more
+
+        hidden: 2 paths
+          ~/.ssh          private keys, known hosts and agents' configuration
+          ~/src/app/.env  secrets of the application
+
+        listening on this machine, not in the sandbox
+          127.0.0.1:5432
+          [::]:3000
+
+        caveats
+          limit       The disk limit is watched, so it can be overrun for a moment.
+          live        This ignored folder is read live. (~/src/app/target)
+        ");
     }
 
     #[test]
@@ -124,7 +157,14 @@ mod tests {
             host_listeners: Vec::new(),
             ..samples::status()
         };
-        insta::assert_snapshot!(status(&quiet, None, samples::now(), Paint::Plain), @"");
+        insta::assert_snapshot!(status(&quiet, None, samples::now(), Paint::Plain), @"
+        sbhaaaaaaaaaaa  failed  init died
+          age        3d
+          folder     /home/ada/src/app/web
+          network    host
+          asked by   a person
+          wrote      12.3 MiB
+        ");
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]], pai
 }
 
 fn line<const N: usize>(cells: &[String; N], widths: &[usize; N]) -> String {
-    let padded: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+    let padded: Vec<String> =
+        cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
     padded.join("  ").trim_end().to_owned()
 }

@@ -80,9 +80,18 @@ mod tests {
     #[test]
     fn times_are_short() {
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
-        let cases = [(0, "0s", "now"), (59, "59s", "59s"), (200, "3m", "3m20s"), (7200, "2h", "2h"), (90_061, "1d", "1d1h")];
+        let cases = [
+            (0, "0s", "now"),
+            (59, "59s", "59s"),
+            (200, "3m", "3m20s"),
+            (7200, "2h", "2h"),
+            (90_061, "1d", "1d1h"),
+        ];
         for (seconds, ago, ahead) in cases {
-            assert_eq!((age(at(0), at(seconds)), left(at(seconds), at(0))), (ago.to_owned(), ahead.to_owned()));
+            assert_eq!(
+                (age(at(0), at(seconds)), left(at(seconds), at(0))),
+                (ago.to_owned(), ahead.to_owned())
+            );
         }
         assert_eq!(age(at(86_405), at(0)), "0s", "a clock that went back");
         assert_eq!(left(at(86_405), at(0)), "1d");

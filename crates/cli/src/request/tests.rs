@@ -15,7 +15,8 @@ fn variable(name: &str, value: &str) -> Variable {
 }
 
 fn caller() -> Caller {
-    let env = vec![variable("PATH", "/bin"), variable("TERM", "xterm"), variable("SSH_AUTH_SOCK", "/run/agent")];
+    let env =
+        vec![variable("PATH", "/bin"), variable("TERM", "xterm"), variable("SSH_AUTH_SOCK", "/run/agent")];
     Caller { env, cwd: "/src/app".into(), umask: Some(0o022) }
 }
 

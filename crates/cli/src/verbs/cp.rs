@@ -71,9 +71,15 @@ async fn print(api: &Api, file: &FileRef<'_>) -> Result<Copied, Failure> {
 
 /// What is left to do, last first.
 enum Step<'a> {
-    Copy { from: Spot<'a>, to: Spot<'a> },
+    Copy {
+        from: Spot<'a>,
+        to: Spot<'a>,
+    },
     /// A folder's own permissions come last: it may not be writable.
-    Seal { folder: Spot<'a>, mode: u32 },
+    Seal {
+        folder: Spot<'a>,
+        mode: u32,
+    },
 }
 
 async fn tree<'a>(api: &Api, from: Spot<'a>, to: Spot<'a>) -> Result<Copied, Failure> {

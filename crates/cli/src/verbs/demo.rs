@@ -64,7 +64,14 @@ impl Tour {
         self.say("`status` knows that reality has moved on, and says what the copy cannot do.")?;
         self.zeno(&["status", &self.sandbox])?;
         self.say("And what is written inside stays inside.")?;
-        self.zeno(&["exec", &self.sandbox, "--", "/bin/sh", "-c", "echo from inside > notes.txt; cat notes.txt"])?;
+        self.zeno(&[
+            "exec",
+            &self.sandbox,
+            "--",
+            "/bin/sh",
+            "-c",
+            "echo from inside > notes.txt; cat notes.txt",
+        ])?;
         self.say(&format!("On the real machine notes.txt says {:?}.", self.read("notes.txt")?))
     }
 
@@ -95,7 +102,10 @@ impl Tour {
 
     fn read(&self, name: &str) -> Result<String, Failure> {
         let path = self.folder.join(name);
-        Ok(fs::read_to_string(&path).map_err(|source| Failure::ReadHost { path, source })?.trim_end().to_owned())
+        Ok(fs::read_to_string(&path)
+            .map_err(|source| Failure::ReadHost { path, source })?
+            .trim_end()
+            .to_owned())
     }
 }
 

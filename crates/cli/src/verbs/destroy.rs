@@ -43,7 +43,10 @@ fn confirmed(count: usize) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::Unconfirmed { count });
     }
-    output::note(&format!("Remove {} and all they wrote? [y/N] ", words::count(count as u64, "sandbox", "sandboxes")));
+    output::note(&format!(
+        "Remove {} and all they wrote? [y/N] ",
+        words::count(count as u64, "sandbox", "sandboxes")
+    ));
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(Failure::Confirm)?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))

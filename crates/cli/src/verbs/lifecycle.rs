@@ -18,7 +18,8 @@ pub(crate) async fn change(which: &[Which], change: Change, invocation: &Invocat
     for which in which {
         changed.push(Waiting::begin(message).watch(api.change(which, change)).await?);
     }
-    let shown = |sandbox: &model::Sandbox| format!("{}  {}\n", crate::render::words::name(sandbox), sandbox.state);
+    let shown =
+        |sandbox: &model::Sandbox| format!("{}  {}\n", crate::render::words::name(sandbox), sandbox.state);
     invocation.answer(&changed, |_| changed.iter().map(shown).collect())?;
     Ok(crate::failure::DONE)
 }

@@ -11,7 +11,11 @@ pub(crate) async fn list(typed: &List, invocation: &Invocation) -> Result<u8, Fa
     let sandboxes = invocation.api().await?.list(typed.all).await?;
     let home = invocation.environment.home.as_deref();
     invocation.answer(&sandboxes, |paint| {
-        if typed.quiet { render::ids(&sandboxes) } else { render::list(&sandboxes, home, Timestamp::now(), paint) }
+        if typed.quiet {
+            render::ids(&sandboxes)
+        } else {
+            render::list(&sandboxes, home, Timestamp::now(), paint)
+        }
     })?;
     Ok(DONE)
 }

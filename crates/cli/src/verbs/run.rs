@@ -1,7 +1,7 @@
 //! `zeno run`.
 
-use model::exec::{Exec, RunRequest};
 use model::Sandbox;
+use model::exec::{Exec, RunRequest};
 use serde::Serialize;
 
 use crate::api::Api;
@@ -20,7 +20,11 @@ use crate::terminal::Terminals;
 pub(crate) async fn run(typed: &Run, invocation: &Invocation) -> Result<u8, Failure> {
     let request = request::run(typed, &Caller::read()?, Terminals::look())?;
     let api = invocation.api().await?;
-    if typed.detach { detached(&api, &request, invocation).await } else { attached(&api, &request, invocation).await }
+    if typed.detach {
+        detached(&api, &request, invocation).await
+    } else {
+        attached(&api, &request, invocation).await
+    }
 }
 
 async fn attached(api: &Api, request: &RunRequest, invocation: &Invocation) -> Result<u8, Failure> {

@@ -42,14 +42,16 @@ pub(super) fn children(path: &Path) -> Result<Vec<Vec<u8>>, Failure> {
 }
 
 pub(super) async fn read(path: &Path) -> Result<Contents, Failure> {
-    let file = File::open(path).await.map_err(|source| Failure::ReadHost { path: path.to_owned(), source })?;
+    let file =
+        File::open(path).await.map_err(|source| Failure::ReadHost { path: path.to_owned(), source })?;
     Ok(Box::new(file))
 }
 
 pub(super) async fn write(path: &Path, mode: u32, mut contents: Contents) -> Result<(), Failure> {
     let failed = |source| Failure::WriteHost { path: path.to_owned(), source };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|errno| failed(errno.into()))?;
+    let opened =
+        rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|errno| failed(errno.into()))?;
     let file = fs::File::from(opened);
     file.set_permissions(Permissions::from_mode(mode & PLAIN)).map_err(failed)?;
     let mut file = File::from_std(file);

@@ -1,9 +1,9 @@
 //! The sandbox's side of a copy. What it says about itself is not trusted.
 
 use futures_util::TryStreamExt;
+use model::Code;
 use model::exec::{ExecRequest, FrameKind, Outcome, Text};
 use model::files::FileKind;
-use model::Code;
 use server::client::ClientError;
 use tokio_util::io::StreamReader;
 
@@ -20,7 +20,9 @@ pub(super) async fn is_folder(api: &Api, file: &FileRef<'_>) -> Result<bool, Fai
             FileKind::Symlink => Ok(api.folder(file).await.is_ok()),
             FileKind::File | FileKind::Fifo | FileKind::Socket | FileKind::Device => Ok(false),
         },
-        Err(ClientError::Problem(problem)) if problem.code == Code::NotFound && api.sandbox(file.which).await.is_ok() => {
+        Err(ClientError::Problem(problem))
+            if problem.code == Code::NotFound && api.sandbox(file.which).await.is_ok() =>
+        {
             Ok(false)
         }
         Err(error) => Err(error.into()),
@@ -29,12 +31,18 @@ pub(super) async fn is_folder(api: &Api, file: &FileRef<'_>) -> Result<bool, Fai
 
 pub(super) async fn look(api: &Api, file: &FileRef<'_>) -> Result<Entry, Failure> {
     let stat = api.stat(file).await?;
-    Ok(Entry { kind: stat.kind, mode: stat.mode & 0o7777, target: stat.target.map(|target| target.0).unwrap_or_default() })
+    Ok(Entry {
+        kind: stat.kind,
+        mode: stat.mode & 0o7777,
+        target: stat.target.map(|target| target.0).unwrap_or_default(),
+    })
 }
 
 pub(super) async fn children(api: &Api, file: &FileRef<'_>) -> Result<Vec<Vec<u8>>, Failure> {
     let names = api.folder(file).await?.entries.into_iter().map(|entry| entry.name.0);
-    names.map(|name| if is_name(&name) { Ok(name) } else { Err(Failure::ForeignName { name: Text(name) }) }).collect()
+    names
+        .map(|name| if is_name(&name) { Ok(name) } else { Err(Failure::ForeignName { name: Text(name) }) })
+        .collect()
 }
 
 /// One name in one folder. Anything else would lead a copy to where nobody sent it.
