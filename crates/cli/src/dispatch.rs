@@ -7,10 +7,10 @@ use model::env::Environment;
 
 use crate::args::daemon::DaemonAction;
 use crate::args::{Cli, Verb};
-use crate::failure::{DONE, Failure, ZENO_FAILED};
+use crate::failure::{Failure, ZENO_FAILED};
 use crate::invocation::{Form, Invocation};
 use crate::render::problem;
-use crate::{hooks, output, verbs};
+use crate::{output, verbs};
 
 #[must_use]
 pub fn main() -> ExitCode {
@@ -38,8 +38,8 @@ fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Failure> {
     if let Verb::Daemon(daemon) = &verb
         && let DaemonAction::Run(run) = &daemon.action
     {
-        hooks::run_daemon(&invocation.home()?, run.listen)?;
-        return Ok(DONE);
+        // Before any runtime or thread: the daemon forks its launcher first.
+        return verbs::daemon::run(run, invocation);
     }
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Runtime)?;

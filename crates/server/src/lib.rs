@@ -19,12 +19,22 @@ fn best_effort<T, E: std::error::Error + 'static>(what: &str, result: Result<T, 
 }
 
 pub mod daemon {
-    use std::path::Path;
+    use std::net::SocketAddr;
+    use std::path::{Path, PathBuf};
 
     use super::client::{Client, ClientError};
 
     pub async fn ensure(home: &Path, _exe: &Path) -> Result<Client, ClientError> {
-        Client::connect(home).await
+        let client = Client::connect(home).await?;
+        let _: serde_json::Value = client.get("/healthz").await?;
+        Ok(client)
+    }
+
+    #[derive(Clone, Debug)]
+    pub struct DaemonOptions {
+        pub home: PathBuf,
+        pub listen: Option<SocketAddr>,
+        pub log: Option<String>,
     }
 
     #[derive(Debug, thiserror::Error)]
@@ -33,7 +43,7 @@ pub mod daemon {
         StandIn,
     }
 
-    pub fn run(_home: &Path, _listen: Option<std::net::SocketAddr>) -> Result<(), DaemonError> {
+    pub fn main(_options: &DaemonOptions) -> Result<(), DaemonError> {
         Err(DaemonError::StandIn)
     }
 }

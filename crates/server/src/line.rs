@@ -82,3 +82,39 @@ impl Output {
 #[error("output is not valid base64")]
 pub struct BadOutput(#[source] base64::DecodeError);
 
+/// A value as one line.
+pub(crate) fn encode<T: Serialize>(value: &T) -> bytes::Bytes {
+    let mut line =
+        serde_json::to_vec(value).expect("wire types have string keys and cannot fail to serialise");
+    line.push(b'\n');
+    line.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &Line, json: &str) {
+        assert_eq!(serde_json::to_string(line).unwrap(), json);
+        assert_eq!(&serde_json::from_str::<Line>(json).unwrap(), line);
+    }
+
+    #[test]
+    fn lines_are_flat() {
+        check(&Line::Stdout(Output::of(b"hi\n")), r#"{"kind":"stdout","text":"hi\n"}"#);
+        check(&Line::Stderr(Output::of(b"\xff")), r#"{"kind":"stderr","bytes":"/w=="}"#);
+        check(
+            &Line::Ended { outcome: Outcome::Exited { code: 3 } },
+            r#"{"kind":"ended","outcome":{"kind":"exited","code":3}}"#,
+        );
+        check(&Line::Removed, r#"{"kind":"removed"}"#);
+    }
+
+    #[test]
+    fn output_keeps_every_byte() {
+        for bytes in [&b""[..], b"text", b"\xff\x00"] {
+            assert_eq!(Output::of(bytes).to_bytes().unwrap(), bytes);
+        }
+    }
+}

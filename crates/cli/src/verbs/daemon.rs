@@ -1,10 +1,11 @@
-//! `zeno daemon status`, `start` and `stop`. Being the daemon is [`crate::hooks::run_daemon`].
+//! `zeno daemon`.
 
 use model::problem::Exit;
 use serde::Serialize;
+use server::daemon::DaemonOptions;
 
 use crate::api::{Api, Health, is_absent};
-use crate::args::daemon::DaemonAction;
+use crate::args::daemon::{DaemonAction, DaemonRun};
 use crate::failure::{DONE, Failure};
 use crate::hooks;
 use crate::invocation::Invocation;
@@ -19,8 +20,17 @@ pub(crate) async fn daemon(action: &DaemonAction, invocation: &Invocation) -> Re
             Ok(DONE)
         }
         DaemonAction::Stop => stop(invocation).await,
-        DaemonAction::Run(run) => hooks::run_daemon(&invocation.home()?, run.listen).map(|()| DONE),
+        DaemonAction::Run(options) => run(options, invocation),
     }
+}
+
+pub(crate) fn run(typed: &DaemonRun, invocation: &Invocation) -> Result<u8, Failure> {
+    hooks::run_daemon(&DaemonOptions {
+        home: invocation.home()?,
+        listen: typed.listen,
+        log: invocation.environment.log.clone(),
+    })?;
+    Ok(DONE)
 }
 
 async fn status(invocation: &Invocation) -> Result<u8, Failure> {

@@ -4,7 +4,7 @@ mod attach;
 mod completions;
 mod cp;
 mod create;
-mod daemon;
+pub(crate) mod daemon;
 mod demo;
 mod destroy;
 mod doctor;

@@ -57,7 +57,11 @@ impl Client {
         self.call(Method::GET, path, empty()).await
     }
 
-    pub async fn post<B: Serialize, T: DeserializeOwned>(&self, path: &str, body: &B) -> Result<T, ClientError> {
+    pub async fn post<B: Serialize, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<T, ClientError> {
         self.call(Method::POST, path, json(body)?).await
     }
 
@@ -114,7 +118,12 @@ impl Client {
         Conversation::new(hyper::upgrade::on(response).await.map_err(ClientError::Receive)?)
     }
 
-    async fn call<T: DeserializeOwned>(&self, method: Method, path: &str, body: Body) -> Result<T, ClientError> {
+    async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<T, ClientError> {
         let (response, connection) = self.send(method, path, body, HeaderMap::new()).await?;
         let response = checked(response).await?;
         let body = response.into_body().collect().await.map_err(ClientError::Receive)?.to_bytes();
@@ -144,7 +153,9 @@ impl Client {
         };
         connection.ready().await.map_err(ClientError::Send)?;
         let response = connection.send_request(request).await.map_err(ClientError::Send)?;
-        if let Some(version) = response.headers().get(crate::VERSION_HEADER).and_then(|value| value.to_str().ok()) {
+        if let Some(version) =
+            response.headers().get(crate::VERSION_HEADER).and_then(|value| value.to_str().ok())
+        {
             self.server_version.get_or_init(|| version.to_owned());
         }
         Ok((response, connection))
@@ -154,7 +165,9 @@ impl Client {
         let stream = open(&self.socket).await?;
         let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::Handshake)?;
-        tokio::spawn(async move { crate::best_effort("drive a connection", connection.with_upgrades().await) });
+        tokio::spawn(
+            async move { crate::best_effort("drive a connection", connection.with_upgrades().await) },
+        );
         Ok(sender)
     }
 
@@ -176,7 +189,8 @@ async fn open(socket: &Path) -> Result<UnixStream, ClientError> {
     if !metadata.file_type().is_socket() || owner != rustix::process::geteuid().as_raw() {
         return Err(ClientError::ForeignSocket { socket: socket.to_owned(), owner });
     }
-    match UnixStream::connect(socket).await {
+    let address = crate::paths::Short::of(socket).map_err(at)?;
+    match UnixStream::connect(address.as_path()).await {
         Ok(stream) => Ok(stream),
         // Left behind by a daemon that was killed.
         Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
