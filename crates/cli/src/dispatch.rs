@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn where_a_command_was_asked_for_zenos_own_failure_is_125() {
-        let failure = Failure::Unconfirmed { count: 1 };
+        let failure = Failure::Unconfirmed { sandboxes: 1 };
         assert_eq!((exit_code(&failure, false), exit_code(&failure, true)), (4, 125));
         let closed = Failure::Output(io::ErrorKind::BrokenPipe.into());
         assert_eq!((exit_code(&closed, false), exit_code(&closed, true)), (141, 141));

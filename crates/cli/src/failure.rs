@@ -9,6 +9,7 @@ use model::{Code, Problem};
 use server::client::ClientError;
 use server::daemon::DaemonError;
 
+use crate::render::words::count;
 use crate::signal::SignalNumber;
 
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +48,8 @@ pub(crate) enum Failure {
     BrokenOff,
     #[error("the daemon sent a frame that only clients send")]
     WrongFrame,
-    #[error("this would remove {count} sandboxes, and nobody is there to confirm it")]
-    Unconfirmed { count: usize },
+    #[error("this would remove {}, and nobody is there to confirm it", count(*sandboxes, "sandbox", "sandboxes"))]
+    Unconfirmed { sandboxes: u64 },
     #[error("cannot copy {what}")]
     CopyShape { what: &'static str },
     #[error("cannot read `{}`", path.display())]
@@ -147,25 +148,25 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(failure: Failure, exit: u8) {
+    fn check(failure: &Failure, exit: u8) {
         assert_eq!(failure.exit(), exit, "{failure:?}");
     }
 
     #[test]
     fn every_kind_of_failure_has_its_exit_code() {
         let problem = |code| Failure::Client(ClientError::Problem(Problem::new(code, "x")));
-        check(problem(Code::BadRequest), 2);
-        check(problem(Code::NameTaken), 2);
-        check(problem(Code::NotReady), 3);
-        check(problem(Code::LimitUnenforceable), 4);
-        check(problem(Code::NotFound), 6);
-        check(problem(Code::Internal), 7);
-        check(Failure::Unconfirmed { count: 3 }, 4);
-        check(Failure::CopyShape { what: "x" }, 2);
-        check(Failure::ReadHost { path: "a".into(), source: io::ErrorKind::NotFound.into() }, 6);
-        check(Failure::ReadHost { path: "a".into(), source: io::ErrorKind::PermissionDenied.into() }, 7);
-        check(Failure::Output(io::ErrorKind::BrokenPipe.into()), 141);
-        check(Failure::Output(io::ErrorKind::StorageFull.into()), 7);
-        check(Failure::BrokenOff, 7);
+        check(&problem(Code::BadRequest), 2);
+        check(&problem(Code::NameTaken), 2);
+        check(&problem(Code::NotReady), 3);
+        check(&problem(Code::LimitUnenforceable), 4);
+        check(&problem(Code::NotFound), 6);
+        check(&problem(Code::Internal), 7);
+        check(&Failure::Unconfirmed { sandboxes: 3 }, 4);
+        check(&Failure::CopyShape { what: "x" }, 2);
+        check(&Failure::ReadHost { path: "a".into(), source: io::ErrorKind::NotFound.into() }, 6);
+        check(&Failure::ReadHost { path: "a".into(), source: io::ErrorKind::PermissionDenied.into() }, 7);
+        check(&Failure::Output(io::ErrorKind::BrokenPipe.into()), 141);
+        check(&Failure::Output(io::ErrorKind::StorageFull.into()), 7);
+        check(&Failure::BrokenOff, 7);
     }
 }

@@ -6,14 +6,19 @@ use super::paint::Paint;
 use super::words::clean;
 
 pub(crate) fn problem(problem: &Problem, paint: Paint) -> String {
-    let mut text = format!("{} {}\n", paint.red("error:"), clean(&problem.detail));
+    let mut text = format!("{} {}\n", paint.red("error:"), lines(&problem.detail));
     for cause in &problem.causes {
-        text += &format!("  {} {}\n", paint.dim("because:"), clean(cause));
+        text += &format!("  {} {}\n", paint.dim("because:"), lines(cause));
     }
     for hint in &problem.hints {
         text += &format!("  {} {}\n", paint.bold("try:"), clean(hint));
     }
     text
+}
+
+/// Some details hold a piece of a log; its lines stay lines.
+fn lines(text: &str) -> String {
+    text.lines().map(clean).collect::<Vec<_>>().join("\n    ")
 }
 
 #[cfg(test)]
@@ -40,6 +45,16 @@ mod tests {
     }
 
     #[test]
+    fn a_log_keeps_its_lines() {
+        let told = Problem::new(Code::Internal, "the daemon did not start; its log:\nfirst\x1b[2J\nsecond");
+        insta::assert_snapshot!(problem(&told, Paint::Plain), @r"
+        error: the daemon did not start; its log:
+            first\u{1b}[2J
+            second
+        ");
+    }
+
+    #[test]
     fn a_failure_of_ours_shows_its_chain() {
         let failure =
             Failure::ReadHost { path: "notes\x07".into(), source: io::ErrorKind::PermissionDenied.into() };
@@ -47,7 +62,7 @@ mod tests {
         error: cannot read `notes\u{7}`
           because: permission denied
         ");
-        insta::assert_snapshot!(problem(&Failure::Unconfirmed { count: 3 }.problem(), Paint::Plain), @"
+        insta::assert_snapshot!(problem(&Failure::Unconfirmed { sandboxes: 3 }.problem(), Paint::Plain), @"
         error: this would remove 3 sandboxes, and nobody is there to confirm it
           try: zeno destroy --all --yes
         ");

@@ -36,16 +36,16 @@ pub(crate) async fn destroy(typed: &Destroy, invocation: &Invocation) -> Result<
 
 async fn every(api: &Api, typed: &Destroy) -> Result<Vec<Which>, Failure> {
     let which: Vec<Which> = api.list(false).await?.iter().map(|sandbox| Which::from(sandbox.id)).collect();
-    if typed.yes || which.is_empty() || confirmed(which.len())? { Ok(which) } else { Ok(Vec::new()) }
+    if typed.yes || which.is_empty() || confirmed(which.len() as u64)? { Ok(which) } else { Ok(Vec::new()) }
 }
 
-fn confirmed(count: usize) -> Result<bool, Failure> {
+fn confirmed(sandboxes: u64) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::Unconfirmed { count });
+        return Err(Failure::Unconfirmed { sandboxes });
     }
     output::note(&format!(
         "Remove {} and all they wrote? [y/N] ",
-        words::count(count as u64, "sandbox", "sandboxes")
+        words::count(sandboxes, "sandbox", "sandboxes")
     ));
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(Failure::Confirm)?;

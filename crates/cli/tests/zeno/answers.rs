@@ -48,7 +48,7 @@ fn everything_is_removed_only_with_a_yes() {
     let ended = output(daemon.home(), &["destroy", "--all"]);
     assert_eq!(ended.status.code(), Some(4));
     insta::assert_snapshot!(text(&ended.stderr), @"
-    error: this would remove 1 sandboxes, and nobody is there to confirm it
+    error: this would remove 1 sandbox, and nobody is there to confirm it
       try: zeno destroy --all --yes
     ");
     assert_eq!(daemon.end(), "GET /v1/sandboxes?all=false");

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -53,9 +54,60 @@ impl<T: Send + 'static> Daemon<T> {
     }
 }
 
+/// Answers any number of requests on any number of connections, each by itself, for as long as the test runs.
+/// What was asked is kept.
+pub(crate) struct Answering {
+    home: TempDir,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Answering {
+    pub(crate) fn start(answer: impl Fn(&Request, &mut Wire) + Send + Sync + 'static) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(home.path().join("daemon.sock")).unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (log, answer) = (asked.clone(), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut wire, log, answer) = (Wire(stream.unwrap()), log.clone(), answer.clone());
+                std::thread::spawn(move || {
+                    while wire.has_more() {
+                        let request = wire.request();
+                        if request.line == "GET /healthz" {
+                            wire.answer(200, br#"{"version":"99.0.0","pid":1}"#);
+                            continue;
+                        }
+                        let body = String::from_utf8_lossy(&request.body).into_owned();
+                        log.lock().unwrap().push(format!("{} {body}", request.line).trim().to_owned());
+                        answer(&request, &mut wire);
+                    }
+                });
+            }
+        });
+        Self { home, asked }
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// All requests, sorted: a folder has no order.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let mut asked = self.asked.lock().unwrap().clone();
+        asked.sort();
+        asked
+    }
+}
+
 pub(crate) struct Wire(UnixStream);
 
 impl Wire {
+    /// False when the client closed the connection.
+    fn has_more(&self) -> bool {
+        rustix::net::recv(&self.0, &mut [0; 1], rustix::net::RecvFlags::PEEK)
+            .is_ok_and(|(_, length)| length > 0)
+    }
+
     fn request(&mut self) -> Request {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -69,8 +121,30 @@ impl Wire {
             .find_map(|line| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         self.0.read_exact(&mut body).unwrap();
+        if head.to_lowercase().contains("transfer-encoding: chunked") {
+            body = self.chunks();
+        }
         let line = head.lines().next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
         Request { line, body }
+    }
+
+    fn chunks(&mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        loop {
+            let mut size = Vec::new();
+            while !size.ends_with(b"\r\n") {
+                let mut byte = [0];
+                self.0.read_exact(&mut byte).unwrap();
+                size.push(byte[0]);
+            }
+            let size = usize::from_str_radix(std::str::from_utf8(&size).unwrap().trim(), 16).unwrap();
+            let mut chunk = vec![0; size + 2];
+            self.0.read_exact(&mut chunk).unwrap();
+            body.extend(&chunk[..size]);
+            if size == 0 {
+                return body;
+            }
+        }
     }
 
     pub(crate) fn answer(&mut self, status: u16, body: &[u8]) {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use model::files::FileKind;
 use rustix::fs::{Mode, OFlags};
 use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
 
 use super::spot::{Contents, Entry};
 use crate::failure::Failure;
@@ -57,7 +58,7 @@ pub(super) async fn write(path: &Path, mode: u32, mut contents: Contents) -> Res
     let mut file = File::from_std(file);
     tokio::io::copy(&mut contents, &mut file).await.map_err(failed)?;
     // Dropping it would not wait for the last write.
-    file.sync_data().await.map_err(failed)
+    file.flush().await.map_err(failed)
 }
 
 pub(super) fn make_folder(path: &Path) -> Result<(), Failure> {
