@@ -11,11 +11,14 @@ use crate::signal::SignalNumber;
 ///
 /// Exits with the command's own code, as `zeno run` does.
 #[derive(Debug, PartialEq, Eq, Args)]
-#[command(after_long_help = "Examples:
+#[command(
+    override_usage = "zeno exec [OPTIONS] <SANDBOX> [--] <CMD>...",
+    after_long_help = "Examples:
   zeno exec web -- npm test
   zeno exec web -u postgres -- psql
   zeno exec web -d -- npm start
-  tar c src | zeno exec web -w /tmp -- tar x")]
+  tar c src | zeno exec web -w /tmp -- tar x"
+)]
 pub(crate) struct Exec {
     /// Id or name of the sandbox
     pub(crate) sandbox: Which,

@@ -260,7 +260,7 @@ mod tests {
 
         Exits with the command's own code, as `zeno run` does.
 
-        Usage: zeno exec [OPTIONS] <SANDBOX> <CMD>...
+        Usage: zeno exec [OPTIONS] <SANDBOX> [--] <CMD>...
 
         Arguments:
           <SANDBOX>

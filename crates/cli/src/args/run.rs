@@ -11,12 +11,15 @@ use super::sandbox::SandboxArgs;
 /// 124 when it ran too long, 125 when zeno failed, 126 and 127 when it could not be started, 128+n when
 /// signal n ended it.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
-#[command(after_long_help = "Examples:
+#[command(
+    override_usage = "zeno run [OPTIONS] [--] <CMD>...",
+    after_long_help = "Examples:
   zeno run -- cargo test
   zeno run --timeout 5m --memory 2G -- npm test
   zeno run --keep --name try-it -- make install
   zeno run -e DEBUG=1 -w packages/web -- npm start
-  git diff | zeno run -- patch -p1 --dry-run")]
+  git diff | zeno run -- patch -p1 --dry-run"
+)]
 pub(crate) struct Run {
     /// Keep the sandbox when the command has ended
     #[arg(long)]
