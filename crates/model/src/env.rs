@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::exec::Variable;
+
 /// What zeno itself reads from the environment. The caller's whole environment travels separately, as data.
 #[derive(Clone, Debug)]
 pub struct Environment {
@@ -51,4 +53,10 @@ impl Environment {
         let data = self.xdg_data_home.clone().or_else(|| Some(self.home.as_ref()?.join(".local/share")))?;
         Some(data.join("zeno"))
     }
+}
+
+/// The caller's whole environment, as data for a sandbox. What it means is none of zeno's business.
+#[must_use]
+pub fn variables() -> Vec<Variable> {
+    std::env::vars_os().map(|(name, value)| Variable { name: name.into(), value: value.into() }).collect()
 }

@@ -4,6 +4,7 @@ mod ensure;
 mod home;
 mod log;
 pub(crate) mod serve;
+mod wiring;
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub use ensure::ensure;
 pub use home::HomeError;
+pub use wiring::{LaunchError, launcher_if_asked, run};
 
 use crate::api::{App, Door, Stop, router};
 
@@ -129,6 +131,8 @@ fn stop_on_signals(stop: &Stop) -> Result<(), DaemonError> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
+    #[error("could not make a sealed copy of zeno's own executable")]
+    Seal(#[source] io::Error),
     #[error("{address} is not a loopback address: the API is for this machine only")]
     NotLoopback { address: SocketAddr },
     #[error(transparent)]

@@ -1,0 +1,314 @@
+//! The API as the verbs see it: one function per route. Everything that touches `server::client` is here.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use model::doctor::Report;
+use model::event::Event;
+use model::exec::{Exec, ExecRequest, RunRequest};
+use model::files::{FileStat, Listing};
+use model::sandbox::{CreateRequest, Status};
+use model::units::Span;
+use model::{ExecId, Sandbox};
+use serde::{Deserialize, Serialize};
+use server::client::{Client, ClientError};
+use tokio::io::AsyncRead;
+
+pub(crate) use server::client::{Conversation, Incoming, Outgoing};
+
+use crate::args::which::Which;
+use crate::failure::Failure;
+use crate::signal::SignalNumber;
+
+pub(crate) struct Api {
+    client: Client,
+}
+
+impl Api {
+    /// The daemon of this home, started if there is none.
+    pub(crate) async fn ensure(home: &Path) -> Result<Self, Failure> {
+        let exe = std::env::current_exe().map_err(Failure::OwnProgram)?;
+        Ok(Self { client: server::daemon::ensure(home, &exe).await? })
+    }
+
+    /// The daemon of this home, if it runs.
+    pub(crate) async fn connect(home: &Path) -> Result<Self, ClientError> {
+        Ok(Self { client: Client::connect(home).await? })
+    }
+
+    pub(crate) async fn create(&self, request: &CreateRequest) -> Result<Sandbox, ClientError> {
+        self.client.post("/v1/sandboxes", request).await
+    }
+
+    pub(crate) async fn list(&self, all: bool) -> Result<Vec<Sandbox>, ClientError> {
+        self.client.get(&format!("/v1/sandboxes?all={all}")).await
+    }
+
+    pub(crate) async fn sandbox(&self, which: &Which) -> Result<Sandbox, ClientError> {
+        self.client.get(&of(which, "")).await
+    }
+
+    pub(crate) async fn status(&self, which: &Which) -> Result<Status, ClientError> {
+        self.client.get(&of(which, "/status")).await
+    }
+
+    pub(crate) async fn destroy(&self, which: &Which) -> Result<Sandbox, ClientError> {
+        self.client.delete(&of(which, "")).await
+    }
+
+    pub(crate) async fn change(&self, which: &Which, change: Change) -> Result<Sandbox, ClientError> {
+        self.client.post(&of(which, change.path()), &Empty {}).await
+    }
+
+    pub(crate) async fn extend(&self, which: &Which, ttl: Span) -> Result<Sandbox, ClientError> {
+        self.client.post(&of(which, "/extend"), &ExtendRequest { ttl }).await
+    }
+
+    pub(crate) async fn run(&self, request: &RunRequest) -> Result<Conversation, ClientError> {
+        self.client.converse("/v1/run", request).await
+    }
+
+    pub(crate) async fn exec(
+        &self,
+        which: &Which,
+        request: &ExecRequest,
+    ) -> Result<Conversation, ClientError> {
+        self.client.converse(&of(which, "/exec"), request).await
+    }
+
+    pub(crate) async fn exec_detached(
+        &self,
+        which: &Which,
+        request: &ExecRequest,
+    ) -> Result<Exec, ClientError> {
+        self.client.post(&of(which, "/exec?detach=true"), request).await
+    }
+
+    pub(crate) async fn execs(&self, which: &Which) -> Result<Vec<Exec>, ClientError> {
+        self.client.get(&of(which, "/execs")).await
+    }
+
+    pub(crate) async fn attach(&self, which: &Which, exec: ExecId) -> Result<Conversation, ClientError> {
+        self.client.attach(&of(which, &format!("/execs/{exec}/attach"))).await
+    }
+
+    pub(crate) async fn signal(
+        &self,
+        which: &Which,
+        exec: ExecId,
+        signal: SignalNumber,
+    ) -> Result<(), ClientError> {
+        self.client.post(&of(which, &format!("/execs/{exec}/signal")), &SignalRequest { signal }).await
+    }
+
+    pub(crate) async fn logs(
+        &self,
+        which: &Which,
+        exec: Option<ExecId>,
+        follow: bool,
+    ) -> Result<Lines, ClientError> {
+        let exec = exec.map(|exec| format!("&exec={exec}")).unwrap_or_default();
+        self.lines(&of(which, &format!("/logs?follow={follow}{exec}"))).await
+    }
+
+    /// The next page of events after this one; empty when there are no more.
+    pub(crate) async fn events(&self, after: u64) -> Result<Vec<Event>, ClientError> {
+        self.client.get(&format!("/v1/events?after={after}")).await
+    }
+
+    /// Events after this one, as lines, for as long as they are read.
+    pub(crate) async fn follow_events(&self, after: u64) -> Result<Lines, ClientError> {
+        self.lines(&format!("/v1/events?follow=true&after={after}")).await
+    }
+
+    pub(crate) async fn stat(&self, file: &FileRef<'_>) -> Result<FileStat, ClientError> {
+        self.client.get(&file.route("/files/stat")).await
+    }
+
+    pub(crate) async fn folder(&self, file: &FileRef<'_>) -> Result<Listing, ClientError> {
+        self.client.get(&file.route("/files/list")).await
+    }
+
+    pub(crate) async fn make_folder(&self, file: &FileRef<'_>, mode: u32) -> Result<(), ClientError> {
+        self.client.post(&format!("{}&mode={mode:o}", file.route("/files/mkdir")), &Empty {}).await
+    }
+
+    pub(crate) async fn read(&self, file: &FileRef<'_>) -> Result<Pieces, ClientError> {
+        self.pieces(&file.route("/files")).await
+    }
+
+    pub(crate) async fn write<R>(
+        &self,
+        file: &FileRef<'_>,
+        mode: Option<u32>,
+        contents: R,
+    ) -> Result<(), ClientError>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+    {
+        let mode = mode.map(|mode| format!("&mode={mode:o}")).unwrap_or_default();
+        self.client.put_file(&format!("{}{mode}", file.route("/files")), contents).await
+    }
+
+    pub(crate) async fn doctor(&self) -> Result<Report, ClientError> {
+        self.client.get("/v1/doctor").await
+    }
+
+    pub(crate) async fn health(&self) -> Result<Health, ClientError> {
+        self.client.get("/healthz").await
+    }
+
+    pub(crate) async fn openapi(&self) -> Result<serde_json::Value, ClientError> {
+        self.client.get("/v1/openapi.json").await
+    }
+
+    pub(crate) async fn stop_daemon(&self) -> Result<(), ClientError> {
+        self.client.post("/v1/daemon/stop", &Empty {}).await
+    }
+
+    async fn lines(&self, path: &str) -> Result<Lines, ClientError> {
+        Ok(Lines { pieces: self.pieces(path).await?, buffer: Vec::new() })
+    }
+
+    async fn pieces(&self, path: &str) -> Result<Pieces, ClientError> {
+        Ok(Box::new(self.client.get_stream(path).await?))
+    }
+}
+
+/// What can be asked of a sandbox's life without further words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Pause,
+    Resume,
+    Stop,
+    Start,
+}
+
+impl Change {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Pause => "/pause",
+            Self::Resume => "/resume",
+            Self::Stop => "/stop",
+            Self::Start => "/start",
+        }
+    }
+}
+
+/// A file in a sandbox, and as whom it is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct FileRef<'a> {
+    pub(crate) which: &'a Which,
+    pub(crate) path: Vec<u8>,
+    pub(crate) user: Option<&'a str>,
+}
+
+impl FileRef<'_> {
+    fn route(&self, verb: &str) -> String {
+        let mut query = format!("{verb}?path={}", percent_encoded(&self.path));
+        if let Some(user) = self.user {
+            query += &format!("&user={}", percent_encoded(user.as_bytes()));
+        }
+        of(self.which, &query)
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Health {
+    pub(crate) version: String,
+    pub(crate) pid: u32,
+}
+
+/// There is no daemon, as opposed to one that cannot be talked to.
+pub(crate) fn is_absent(error: &ClientError) -> bool {
+    matches!(error, ClientError::NoDaemon { .. } | ClientError::Refused { .. })
+}
+
+/// A body as it arrives.
+pub(crate) type Pieces = Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send + Unpin>;
+
+/// A body of lines, one value each.
+pub(crate) struct Lines {
+    pieces: Pieces,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    /// The next line without its end; `None` when there are no more.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let rest = self.buffer.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.buffer, rest);
+                line.pop();
+                if line.is_empty() {
+                    continue;
+                }
+                return Ok(Some(line));
+            }
+            match self.pieces.next().await {
+                Some(chunk) => self.buffer.extend_from_slice(&chunk?),
+                None if self.buffer.is_empty() => return Ok(None),
+                None => return Ok(Some(std::mem::take(&mut self.buffer))),
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Empty {}
+
+#[derive(Serialize)]
+struct ExtendRequest {
+    ttl: Span,
+}
+
+#[derive(Serialize)]
+struct SignalRequest {
+    signal: SignalNumber,
+}
+
+fn of(which: &Which, rest: &str) -> String {
+    // A `Which` holds only characters that stand for themselves in a path.
+    format!("/v1/sandboxes/{which}{rest}")
+}
+
+fn percent_encoded(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                text.push(char::from(*byte))
+            }
+            _ => write!(text, "%{byte:02X}").expect("writing to a string cannot fail"),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    #[test]
+    fn any_file_name_can_be_asked_for() {
+        let which = "web".parse().unwrap();
+        let file = FileRef { which: &which, path: b"/a b/\xff&c".to_vec(), user: Some("1:1") };
+        assert_eq!(file.route("/files"), "/v1/sandboxes/web/files?path=/a%20b/%FF%26c&user=1%3A1");
+    }
+
+    #[tokio::test]
+    async fn lines_come_whole_however_they_were_cut() {
+        let chunks = ["a", "b\nc", "d\n\ne"].map(|chunk| Ok(Bytes::from_static(chunk.as_bytes())));
+        let mut lines = Lines { pieces: Box::new(stream::iter(chunks)), buffer: Vec::new() };
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next().await.unwrap() {
+            seen.push(String::from_utf8(line).unwrap());
+        }
+        assert_eq!(seen, ["ab", "cd", "e"]);
+    }
+}

@@ -1,0 +1,36 @@
+//! `daemon` and what can be done with it.
+
+use std::net::SocketAddr;
+
+use clap::{Args, Subcommand};
+
+/// Look at, start and stop the daemon
+///
+/// Every verb starts it when there is none; sandboxes live on when it stops.
+#[derive(Debug, PartialEq, Eq, Args)]
+#[command(after_long_help = "Examples:
+  zeno daemon status
+  zeno daemon run --listen 127.0.0.1:7070")]
+pub(crate) struct Daemon {
+    #[command(subcommand)]
+    pub(crate) action: DaemonAction,
+}
+
+#[derive(Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum DaemonAction {
+    /// Say whether it runs
+    Status,
+    /// Start it in the background
+    Start,
+    /// Stop it; sandboxes live on
+    Stop,
+    /// Be the daemon, in the foreground
+    Run(DaemonRun),
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct DaemonRun {
+    /// Also listen on TCP; clients need the token in ZENO_HOME
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+}

@@ -1,0 +1,57 @@
+//! How a sandbox is named on the command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use model::SandboxId;
+
+/// An id, a name or the beginning of an id; the daemon finds the sandbox. `sandbox:x` says outright that a
+/// sandbox is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Which(String);
+
+impl From<SandboxId> for Which {
+    fn from(id: SandboxId) -> Self {
+        Self(id.to_string())
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Which {
+    type Err = BadWhich;
+
+    fn from_str(text: &str) -> Result<Self, BadWhich> {
+        let bare = text.strip_prefix("sandbox:").unwrap_or(text);
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
+        if !bare.is_empty() && bare.chars().all(fits) {
+            Ok(Self(bare.to_owned()))
+        } else {
+            Err(BadWhich { text: text.to_owned() })
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("`{text}` is neither an id nor a name: `zeno list` shows both")]
+pub(crate) struct BadWhich {
+    text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sandbox_may_be_named_outright_and_a_path_is_none() {
+        assert_eq!("sandbox:web".parse::<Which>().unwrap(), Which("web".to_owned()));
+        assert_eq!("sbk3v7q2m4x6ab".parse::<Which>().unwrap(), Which("sbk3v7q2m4x6ab".to_owned()));
+        for bad in ["", "sandbox:", "a/b", "A", "a b"] {
+            assert!(bad.parse::<Which>().is_err(), "{bad}");
+        }
+    }
+}

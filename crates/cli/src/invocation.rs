@@ -1,0 +1,64 @@
+//! One call of `zeno`: where its state is, in which form it answers.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use model::env::Environment;
+use serde::Serialize;
+
+use crate::api::Api;
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Waiting;
+use crate::render::paint::Paint;
+
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    pub(crate) environment: Environment,
+    pub(crate) form: Form,
+}
+
+/// For whom the answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    People,
+    Json,
+}
+
+impl Invocation {
+    pub(crate) fn home(&self) -> Result<PathBuf, Failure> {
+        let is_root = rustix::process::geteuid().is_root();
+        self.environment.state_dir(is_root).ok_or(Failure::NoHome)
+    }
+
+    /// The daemon's API; starts the daemon if there is none.
+    pub(crate) async fn api(&self) -> Result<Api, Failure> {
+        Waiting::begin("starting the daemon").watch(Api::ensure(&self.home()?)).await
+    }
+
+    /// Prints an answer: the value itself for programs, what `render` makes of it for people.
+    pub(crate) fn answer<T: Serialize>(
+        &self,
+        value: &T,
+        render: impl FnOnce(Paint) -> String,
+    ) -> Result<(), Failure> {
+        match self.form {
+            Form::People => output::answer(&render(self.stdout_paint())),
+            Form::Json => {
+                output::answer(&(serde_json::to_string_pretty(value).map_err(Failure::Encode)? + "\n"))
+            }
+        }
+    }
+
+    pub(crate) fn stdout_paint(&self) -> Paint {
+        self.paint(std::io::stdout().is_terminal())
+    }
+
+    pub(crate) fn stderr_paint(&self) -> Paint {
+        self.paint(std::io::stderr().is_terminal())
+    }
+
+    fn paint(&self, is_terminal: bool) -> Paint {
+        if is_terminal && !self.environment.no_color { Paint::Colour } else { Paint::Plain }
+    }
+}

@@ -1,0 +1,104 @@
+//! Signs of life on standard error while something takes longer than half a second. Where standard error is
+//! no terminal, nothing is shown.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use model::exec::Progress;
+use model::units::Size;
+use tokio::time::Instant;
+
+/// Something is waited for. Nothing is drawn, and no thread started, before the half second is over.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    message: String,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Quiet { until: Instant },
+    Shown(ProgressBar),
+    Over,
+}
+
+impl Waiting {
+    pub(crate) fn begin(message: &str) -> Self {
+        Self { message: message.to_owned(), phase: Phase::Quiet { until: Instant::now() + PATIENCE } }
+    }
+
+    /// Awaits the future, and comes forward if it takes too long. The future is never cancelled.
+    pub(crate) async fn watch<F: Future>(&mut self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        if let Phase::Quiet { until } = self.phase {
+            tokio::select! {
+                biased;
+                output = &mut future => return output,
+                () = tokio::time::sleep_until(until) => self.phase = Phase::Shown(spinner(&self.message)),
+            }
+        }
+        future.await
+    }
+
+    pub(crate) fn report(&mut self, progress: &Progress) {
+        self.message = describe(progress);
+        if let Phase::Shown(bar) = &self.phase {
+            bar.set_message(self.message.clone());
+        }
+    }
+
+    /// The wait is over: leaves no trace on the screen.
+    pub(crate) fn end(&mut self) {
+        if let Phase::Shown(bar) = std::mem::replace(&mut self.phase, Phase::Over) {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn spinner(message: &str) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").expect("the template is constant");
+    let bar = ProgressBar::new_spinner().with_style(style).with_message(message.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+fn describe(progress: &Progress) -> String {
+    match progress {
+        Progress::Capturing { files, bytes } => {
+            format!("freezing the workspace: {} files, {}", HumanCount(*files), Size(*bytes).rough())
+        }
+    }
+}
+
+const PATIENCE: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_shown_before_half_a_second_is_over() {
+        let mut waiting = Waiting::begin("waiting");
+        waiting.watch(tokio::time::sleep(Duration::from_millis(499))).await;
+        assert!(matches!(waiting.phase, Phase::Quiet { .. }));
+        waiting.watch(tokio::time::sleep(Duration::from_millis(2))).await;
+        assert!(matches!(waiting.phase, Phase::Shown(_)));
+        waiting.end();
+        waiting.watch(tokio::time::sleep(Duration::from_secs(9))).await;
+        assert!(matches!(waiting.phase, Phase::Over));
+    }
+
+    #[test]
+    fn a_capture_says_how_far_it_is() {
+        let shown = describe(&Progress::Capturing { files: 12_345, bytes: 5 << 20 });
+        assert_eq!(shown, "freezing the workspace: 12,345 files, 5.0 MiB");
+    }
+}

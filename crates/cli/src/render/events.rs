@@ -1,0 +1,53 @@
+//! `zeno events`: one line per event.
+
+use model::event::Event;
+
+use super::paint::Paint;
+use super::words::clean;
+
+pub(crate) fn event(event: &Event, paint: Paint) -> String {
+    let transition = &event.data;
+    let name = transition.name.as_ref().map_or_else(|| transition.sandbox.to_string(), ToString::to_string);
+    let change = match transition.from {
+        Some(from) => format!("{from} -> {}", transition.to),
+        None => transition.to.to_string(),
+    };
+    let reason = transition.reason.as_ref().map(|reason| format!("  {}", clean(reason))).unwrap_or_default();
+    let number = paint.dim(&format!("{:>5}", event.sequence));
+    let time = paint.dim(&event.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    format!("{number}  {time}  {name:14}  {change}{reason}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::State;
+    use model::event::Transition;
+    use model::sandbox::Actor;
+
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn a_first_and_a_later_event() {
+        let transition = |from, to, reason: Option<&str>| Transition {
+            sandbox: samples::sandbox().id,
+            name: samples::sandbox().name,
+            from,
+            to,
+            reason: reason.map(ToOwned::to_owned),
+            actor: Actor::Adm,
+            consumer: None,
+        };
+        let first = Event::of(1, samples::now(), transition(None, State::Requested, None));
+        let last = Event::of(
+            12,
+            samples::now(),
+            transition(Some(State::Active), State::Expired, Some("its time ran out")),
+        );
+        let shown = event(&first, Paint::Plain) + &event(&last, Paint::Plain);
+        insta::assert_snapshot!(shown, @"
+         1  2026-05-01T12:00:00Z  web             requested
+        12  2026-05-01T12:00:00Z  web             active -> expired  its time ran out
+        ");
+    }
+}

@@ -1,0 +1,16 @@
+//! Answers as text for people. Functions from values to strings: nothing here prints or asks the clock.
+
+pub(crate) mod doctor;
+pub(crate) mod events;
+pub(crate) mod execs;
+pub(crate) mod list;
+pub(crate) mod paint;
+pub(crate) mod problem;
+pub(crate) mod reference;
+pub(crate) mod sandbox;
+pub(crate) mod status;
+pub(crate) mod table;
+pub(crate) mod words;
+
+#[cfg(test)]
+pub(crate) mod samples;

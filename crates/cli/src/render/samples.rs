@@ -1,0 +1,78 @@
+//! Values for the tests of this folder.
+
+use jiff::Timestamp;
+use model::caveat::{Caveat, CaveatKind};
+use model::limits::Limits;
+use model::net::Net;
+use model::sandbox::{Actor, Backend, Freshness, Listener, Masked, Status};
+use model::units::{Cpus, Size};
+use model::{Sandbox, SandboxId, State};
+
+pub(crate) fn now() -> Timestamp {
+    "2026-05-01T12:00:00Z".parse().unwrap()
+}
+
+pub(crate) fn sandbox() -> Sandbox {
+    Sandbox {
+        id: SandboxId::from_bits(0x0123_4567_89ab_cdef),
+        name: Some("web".parse().unwrap()),
+        state: State::Active,
+        reason: None,
+        backend: Backend::Native,
+        created: "2026-05-01T11:56:30Z".parse().unwrap(),
+        changed: "2026-05-01T11:57:00Z".parse().unwrap(),
+        expires: Some("2026-05-01T13:57:00Z".parse().unwrap()),
+        workspace: Some("/home/ada/src/app".into()),
+        cwd: "/home/ada/src/app/web".into(),
+        net: Net::None,
+        limits: Limits { cpus: Some(Cpus(1500)), memory: Some(Size(2 << 30)), ..Limits::default() },
+        labels: [("ticket".to_owned(), "1234".to_owned())].into(),
+        actor: Actor::Agt,
+        consumer: Some("review bot".to_owned()),
+        caveats: vec![
+            Caveat::new(CaveatKind::Limit, "The disk limit is watched, so it can be overrun for a moment."),
+            Caveat::at(CaveatKind::Live, "/home/ada/src/app/target", "This ignored folder is read live."),
+        ],
+    }
+}
+
+pub(crate) fn nameless() -> Sandbox {
+    Sandbox {
+        id: SandboxId::from_bits(7),
+        name: None,
+        state: State::Failed,
+        reason: Some("init died".to_owned()),
+        created: "2026-04-28T12:00:00Z".parse().unwrap(),
+        expires: None,
+        workspace: None,
+        net: Net::Host,
+        limits: Limits::default(),
+        labels: [].into(),
+        actor: Actor::Adm,
+        consumer: None,
+        caveats: Vec::new(),
+        ..sandbox()
+    }
+}
+
+pub(crate) fn status() -> Status {
+    let masked = |path: &str, reason: &str| Masked { path: path.into(), reason: reason.to_owned() };
+    Status {
+        sandbox: sandbox(),
+        freshness: Some(Freshness {
+            captured: "2026-05-01T11:56:30Z".parse().unwrap(),
+            behind: vec!["src/main.rs".into(), "README.md".into()],
+            behind_total: 12,
+        }),
+        masked: vec![
+            masked("/home/ada/.ssh", "private keys, known hosts and agents' configuration"),
+            masked("/home/ada/src/app/.env", "secrets of the application"),
+        ],
+        processes: Some(4),
+        written: Size(12_900_000),
+        host_listeners: vec![
+            Listener { address: "127.0.0.1".to_owned(), port: 5432 },
+            Listener { address: "::".to_owned(), port: 3000 },
+        ],
+    }
+}

@@ -1,0 +1,183 @@
+//! `zeno status`: the record, and how the sandbox stands to reality.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use model::caveat::CaveatKind;
+use model::sandbox::{Freshness, Listener, Status};
+
+use super::paint::Paint;
+use super::sandbox::{fields, headline, record};
+use super::words::{age, clean, count, path};
+
+pub(crate) fn status(status: &Status, home: Option<&Path>, now: Timestamp, paint: Paint) -> String {
+    let mut told = record(&status.sandbox, home, now);
+    if let Some(freshness) = &status.freshness {
+        told.push(("frozen", frozen(freshness, now)));
+    }
+    if let Some(processes) = status.processes {
+        told.push(("processes", processes.to_string()));
+    }
+    told.push(("wrote", status.written.rough()));
+    let mut text = headline(&status.sandbox, paint) + &fields(&told, paint);
+    text += &behind(status.freshness.as_ref(), paint);
+    text += &hidden(status, home, paint);
+    text += &listeners(&status.host_listeners, paint);
+    text += &caveats(status, home, paint);
+    text
+}
+
+fn frozen(freshness: &Freshness, now: Timestamp) -> String {
+    let ago = age(freshness.captured, now);
+    match freshness.behind_total {
+        0 => format!("{ago} ago, nothing moved on since"),
+        1 => format!("{ago} ago, 1 path moved on since"),
+        total => format!("{ago} ago, {total} paths moved on since"),
+    }
+}
+
+fn behind(freshness: Option<&Freshness>, paint: Paint) -> String {
+    let Some(freshness) = freshness.filter(|freshness| !freshness.behind.is_empty()) else {
+        return String::new();
+    };
+    let mut lines: Vec<String> = freshness.behind.iter().map(|text| path(text, None)).collect();
+    let unseen = freshness.behind_total.saturating_sub(lines.len() as u64);
+    if unseen > 0 {
+        lines.push(format!("and {unseen} more"));
+    }
+    section("moved on since it was frozen", &lines, paint)
+}
+
+fn hidden(status: &Status, home: Option<&Path>, paint: Paint) -> String {
+    let shown: Vec<(String, &str)> =
+        status.masked.iter().map(|masked| (path(&masked.path, home), masked.reason.as_str())).collect();
+    let width = shown.iter().map(|(path, _)| path.chars().count()).max().unwrap_or(0);
+    let lines: Vec<String> =
+        shown.iter().map(|(path, reason)| format!("{path:width$}  {}", paint.dim(&clean(reason)))).collect();
+    section(&format!("hidden: {}", count(lines.len() as u64, "path", "paths")), &lines, paint)
+}
+
+fn listeners(listeners: &[Listener], paint: Paint) -> String {
+    let lines: Vec<String> = listeners
+        .iter()
+        .map(|listener| {
+            let address = clean(&listener.address);
+            // An IPv6 address has colons of its own.
+            let address = if address.contains(':') { format!("[{address}]") } else { address.into_owned() };
+            format!("{address}:{}", listener.port)
+        })
+        .collect();
+    section("listening on this machine, not in the sandbox", &lines, paint)
+}
+
+fn caveats(status: &Status, home: Option<&Path>, paint: Paint) -> String {
+    let lines: Vec<String> = status
+        .sandbox
+        .caveats
+        .iter()
+        .map(|caveat| {
+            let place = caveat
+                .path
+                .as_ref()
+                .map(|at| format!(" ({})", path(&at.as_str().into(), home)))
+                .unwrap_or_default();
+            format!("{}  {}{place}", paint.yellow(&format!("{:10}", kind(caveat.kind))), clean(&caveat.text))
+        })
+        .collect();
+    section("caveats", &lines, paint)
+}
+
+fn section(title: &str, lines: &[String], paint: Paint) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let body: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("\n{}\n{body}", paint.bold(title))
+}
+
+fn kind(kind: CaveatKind) -> &'static str {
+    match kind {
+        CaveatKind::Capture => "capture",
+        CaveatKind::Live => "live",
+        CaveatKind::View => "view",
+        CaveatKind::Limit => "limit",
+        CaveatKind::Network => "network",
+        CaveatKind::Privilege => "privilege",
+        CaveatKind::Durability => "durability",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn a_busy_sandbox() {
+        let home = Some(Path::new("/home/ada"));
+        insta::assert_snapshot!(status(&samples::status(), home, samples::now(), Paint::Plain), @"
+        web  active  sbpptx2e6mf2ic
+          age        3m, expires in 1h57m
+          workspace  ~/src/app
+          folder     ~/src/app/web
+          network    none
+          limits     cpus 1.5, memory 2GiB
+          labels     ticket=1234
+          asked by   an agent for review bot
+          frozen     3m ago, 12 paths moved on since
+          processes  4
+          wrote      12.3 MiB
+
+        moved on since it was frozen
+          src/main.rs
+          README.md
+          and 10 more
+
+        hidden: 2 paths
+          ~/.ssh          private keys, known hosts and agents' configuration
+          ~/src/app/.env  secrets of the application
+
+        listening on this machine, not in the sandbox
+          127.0.0.1:5432
+          [::]:3000
+
+        caveats
+          limit       The disk limit is watched, so it can be overrun for a moment.
+          live        This ignored folder is read live. (~/src/app/target)
+        ");
+    }
+
+    #[test]
+    fn a_failed_one_with_nothing_to_say() {
+        let quiet = Status {
+            sandbox: samples::nameless(),
+            freshness: None,
+            masked: Vec::new(),
+            processes: None,
+            host_listeners: Vec::new(),
+            ..samples::status()
+        };
+        insta::assert_snapshot!(status(&quiet, None, samples::now(), Paint::Plain), @"
+        sbhaaaaaaaaaaa  failed  init died
+          age        3d
+          folder     /home/ada/src/app/web
+          network    host
+          asked by   a person
+          wrote      12.3 MiB
+        ");
+    }
+
+    #[test]
+    fn colour_only_repeats_what_the_words_say() {
+        let plain = status(&samples::status(), None, samples::now(), Paint::Plain);
+        let coloured = status(&samples::status(), None, samples::now(), Paint::Colour);
+        let mut stripped = String::new();
+        let mut rest = coloured.as_str();
+        while let Some((before, after)) = rest.split_once("\x1b[") {
+            stripped += before;
+            rest = after.split_once('m').expect("every colour ends with m").1;
+        }
+        assert_eq!(stripped + rest, plain);
+        assert_ne!(coloured, plain);
+    }
+}

@@ -1,0 +1,92 @@
+//! What the user does while a command runs: typing, signals, changing the window.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::Control;
+use crate::output;
+use crate::signal::SignalNumber;
+use crate::terminal;
+
+/// Standard input in pieces, read by a thread of its own: a read that nobody answers must not keep zeno
+/// from ending, and the runtime would wait for its own threads.
+pub(super) fn stdin() -> mpsc::Receiver<Vec<u8>> {
+    let (pieces, receiver) = mpsc::channel(4);
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
+                Ok(0) => return,
+                Ok(length) => {
+                    if pieces.blocking_send(buffer[..length].to_vec()).is_err() {
+                        return;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    output::note(&format!("warning: cannot read standard input: {error}\n"));
+                    return;
+                }
+            }
+        }
+    });
+    receiver
+}
+
+/// The signals that are the command's, not zeno's.
+pub(super) struct Watched {
+    interrupt: Signal,
+    quit: Signal,
+    terminate: Signal,
+    hangup: Signal,
+    window: Signal,
+    tty: bool,
+}
+
+impl Watched {
+    pub(super) fn listen(tty: bool) -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            window: signal(SignalKind::window_change())?,
+            tty,
+        })
+    }
+
+    /// Hands signals on until the user interrupts twice within a second.
+    pub(super) async fn forward(mut self, controls: mpsc::Sender<Control>) {
+        let mut last: Option<Instant> = None;
+        loop {
+            let control = tokio::select! {
+                _ = self.interrupt.recv() => {
+                    if last.is_some_and(|at| at.elapsed() < INSISTENCE) {
+                        return;
+                    }
+                    last = Some(Instant::now());
+                    Some(Control::Signal(SignalNumber::INT))
+                }
+                _ = self.quit.recv() => Some(Control::Signal(SignalNumber::QUIT)),
+                _ = self.terminate.recv() => Some(Control::Signal(SignalNumber::TERM)),
+                _ = self.hangup.recv() => Some(Control::Signal(SignalNumber::HUP)),
+                _ = self.window.recv() => terminal::window().filter(|_| self.tty).map(Control::Resize),
+            };
+            // A full queue means that the command takes nothing at all; the second interrupt still leaves.
+            if let Some(control) = control
+                && let Err(refused) = controls.try_send(control)
+            {
+                output::note(&format!("warning: the command takes no signals now ({refused})\n"));
+            }
+        }
+    }
+}
+
+/// As much as a pipe holds.
+const PIECE: usize = 64 << 10;
+/// Two interrupts within this time mean: away from here.
+const INSISTENCE: Duration = Duration::from_secs(1);

@@ -1,0 +1,95 @@
+//! `zeno exec`, and how a command's end becomes an exit code.
+
+use model::exec::{Outcome, Text};
+
+use crate::api::Api;
+use crate::args::command::ContextArgs;
+use crate::args::exec::Exec;
+use crate::args::which::Which;
+use crate::caller::Caller;
+use crate::failure::{DONE, Failure};
+use crate::invocation::Invocation;
+use crate::output;
+use crate::request::{self, Streams};
+use crate::session::{self, Ending, Topic};
+use crate::signal::SignalNumber;
+use crate::terminal::Terminals;
+
+pub(crate) async fn exec(typed: &Exec, invocation: &Invocation) -> Result<u8, Failure> {
+    let caller = Caller::read()?;
+    let streams = if typed.detach {
+        Streams::detached(&typed.command.streams)
+    } else {
+        Streams::of(&typed.command.streams, Terminals::look())
+    };
+    let api = invocation.api().await?;
+    let cwd = folder_to_join(&api, &typed.sandbox, &typed.command.context).await?;
+    let request = request::exec(&typed.command, &caller, cwd.as_ref(), streams);
+    if typed.detach {
+        let exec = api.exec_detached(&typed.sandbox, &request).await?;
+        invocation.answer(&exec, |_| format!("{}\n", exec.id))?;
+        return Ok(DONE);
+    }
+    let conversation = api.exec(&typed.sandbox, &request).await?;
+    let ending = session::talk(conversation, Topic::Command, streams, invocation.form, &mut None).await?;
+    Ok(exit_code(&ending))
+}
+
+/// Where commands in the sandbox start: asked for only when a relative folder has to be joined to it.
+pub(super) async fn folder_to_join(
+    api: &Api,
+    sandbox: &Which,
+    context: &ContextArgs,
+) -> Result<Option<Text>, Failure> {
+    match &context.workdir {
+        Some(dir) if dir.is_relative() => Ok(Some(api.sandbox(sandbox).await?.cwd)),
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// The command's own code, or what a shell would say; why it is not its own is told on standard error.
+pub(super) fn exit_code(ending: &Ending) -> u8 {
+    match ending {
+        Ending::Command(outcome) => {
+            if let Some(reason) = told(outcome) {
+                output::note(&format!("zeno: {reason}\n"));
+            }
+            // A process reports the low eight bits of its code, as every shell does.
+            outcome.exit_code().to_le_bytes()[0]
+        }
+        Ending::Left => 128 + SignalNumber::INT.0.to_le_bytes()[0],
+    }
+}
+
+fn told(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Exited { .. } | Outcome::Signaled { .. } => None,
+        Outcome::TimedOut => Some("the command ran out of time".to_owned()),
+        Outcome::OutputLimit => Some("the command wrote more than its limit".to_owned()),
+        Outcome::NotStarted { reason, .. } => Some(reason.clone()),
+        Outcome::SandboxEnded { reason } => Some(format!("the sandbox ended first: {reason}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_a_shell() {
+        let ended = |reason: &str| Outcome::SandboxEnded { reason: reason.to_owned() };
+        let cases = [
+            (Outcome::Exited { code: 0 }, 0),
+            (Outcome::Exited { code: 3 }, 3),
+            (Outcome::Signaled { signal: 9 }, 137),
+            (Outcome::TimedOut, 124),
+            (Outcome::NotStarted { code: 127, reason: "no such program".to_owned() }, 127),
+            (Outcome::NotStarted { code: 126, reason: "not executable".to_owned() }, 126),
+            (ended("destroyed"), 125),
+        ];
+        for (outcome, code) in cases {
+            assert_eq!(exit_code(&Ending::Command(outcome)), code);
+        }
+        assert_eq!(exit_code(&Ending::Left), 130);
+    }
+}

@@ -1,0 +1,61 @@
+//! One verb, one file: take what was typed, call the API, render the answer, give the exit code.
+
+mod attach;
+mod completions;
+mod cp;
+mod create;
+pub(crate) mod daemon;
+mod demo;
+mod destroy;
+mod doctor;
+mod events;
+mod exec;
+mod execs;
+mod extend;
+mod get;
+mod kill;
+mod lifecycle;
+mod list;
+mod logs;
+mod openapi;
+mod reference;
+mod run;
+mod shell;
+mod status;
+mod version;
+
+use crate::api::Change;
+use crate::args::Verb;
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+
+pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Failure> {
+    match verb {
+        Verb::Run(typed) => run::run(&typed, invocation).await,
+        Verb::Create(typed) => create::create(&typed, invocation).await,
+        Verb::Exec(typed) => exec::exec(&typed, invocation).await,
+        Verb::Shell(typed) => shell::shell(&typed, invocation).await,
+        Verb::Attach(typed) => attach::attach(&typed, invocation).await,
+        Verb::Execs(typed) => execs::execs(&typed, invocation).await,
+        Verb::Kill(typed) => kill::kill(&typed, invocation).await,
+        Verb::List(typed) => list::list(&typed, invocation).await,
+        Verb::Get(typed) => get::get(&typed, invocation).await,
+        Verb::Status(typed) => status::status(&typed, invocation).await,
+        Verb::Logs(typed) => logs::logs(&typed, invocation).await,
+        Verb::Cp(typed) => cp::cp(&typed, invocation).await,
+        Verb::Pause(typed) => lifecycle::change(&typed.sandboxes, Change::Pause, invocation).await,
+        Verb::Resume(typed) => lifecycle::change(&typed.sandboxes, Change::Resume, invocation).await,
+        Verb::Stop(typed) => lifecycle::change(&typed.sandboxes, Change::Stop, invocation).await,
+        Verb::Start(typed) => lifecycle::change(&typed.sandboxes, Change::Start, invocation).await,
+        Verb::Extend(typed) => extend::extend(&typed, invocation).await,
+        Verb::Destroy(typed) => destroy::destroy(&typed, invocation).await,
+        Verb::Events(typed) => events::events(&typed, invocation).await,
+        Verb::Doctor(_) => doctor::doctor(invocation).await,
+        Verb::Demo(_) => demo::demo(invocation),
+        Verb::Daemon(typed) => daemon::daemon(&typed.action, invocation).await,
+        Verb::Completions(typed) => completions::completions(&typed),
+        Verb::Openapi(_) => openapi::openapi(invocation).await,
+        Verb::Version(_) => version::version(invocation),
+        Verb::Reference(_) => reference::reference(),
+    }
+}

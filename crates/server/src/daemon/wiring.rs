@@ -1,0 +1,39 @@
+//! Putting the daemon together: the engine below, control above it.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use backends::native::Native;
+use control::Control;
+pub use engine::launcher::LaunchError;
+
+use super::{DaemonError, DaemonOptions, Served, main};
+
+/// Runs the daemon with the native backend. Called before any thread exists.
+pub fn run(options: &DaemonOptions) -> Result<(), DaemonError> {
+    run_sealed().map_err(DaemonError::Seal)?;
+    let prepare = |_home: &Path| Ok(());
+    let build = |(), home: PathBuf| async move {
+        let native = Native::open(&home)?;
+        let doctor = native.doctor();
+        let control = Control::open(&home, native).await?;
+        Ok(Served { control, doctor })
+    };
+    main(options, prepare, build)
+}
+
+/// Becomes the launcher, if this process was started as one by the daemon.
+pub fn launcher_if_asked() -> Option<Result<(), LaunchError>> {
+    let asked = std::env::args_os().nth(1).is_some_and(|verb| verb == engine::launcher::VERB);
+    asked.then(engine::launcher::main)
+}
+
+/// Goes on from a sealed copy of the executable: see [`engine::run_sealed`].
+fn run_sealed() -> io::Result<()> {
+    let argv: Vec<OsString> = std::env::args_os().collect();
+    let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let argv: Vec<_> = argv.iter().map(OsString::as_os_str).collect();
+    let env: Vec<_> = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
+    engine::run_sealed(&argv, &env)
+}
