@@ -58,6 +58,7 @@ fn is_ours(directory: &Path) -> bool {
 }
 
 fn hands_down(directory: &Path, mount: &Path, controller: Controller) -> bool {
+    // A file that cannot be read lists nothing we could use.
     let lists = |file: &str| {
         let text = fs::read_to_string(directory.join(file)).unwrap_or_else(|_absent| String::new());
         text.split_whitespace().any(|name| name == controller.name())

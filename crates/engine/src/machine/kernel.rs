@@ -44,6 +44,7 @@ impl Kernel {
 
     /// `version` is `uname -v`, where Debian tells; `signature` is Ubuntu's `/proc/version_signature`.
     fn read(release: &str, version: &str, signature: Option<&str>) -> Self {
+        // A release that is no version at all counts as very old: doctor then says what to do.
         let (major, minor, patch) = numbers(release).unwrap_or((0, 0, 0));
         let ubuntu = signature.filter(|text| text.starts_with("Ubuntu ")).and_then(|_| own_number(release));
         let told = match signature {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, XattrFlags};
@@ -108,7 +109,13 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
+        // The kernel makes this one without any permission, so an ordinary user could not look into it.
+        let inner = self.0.join("layers/work/work");
+        let opened = match fs::set_permissions(&inner, fs::Permissions::from_mode(0o700)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        };
+        if let Err(error) = opened.and_then(|()| fs::remove_dir_all(&self.0)) {
             tracing::debug!(%error, path = %self.0.display(), "the probe's scratch directory stays behind");
         }
     }

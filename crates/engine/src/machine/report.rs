@@ -214,15 +214,14 @@ fn inotify(machine: &Machine) -> Check {
     if is_enough(limits.instances, INSTANCES) && is_enough(limits.watches, WATCHES) {
         return good("inotify", found);
     }
+    let raised = |number: Option<u64>, needed: u64| number.map_or(needed, |number| number.max(needed));
     let remedy = format!(
-        "sudo sysctl -w fs.inotify.max_user_instances={INSTANCES} fs.inotify.max_user_watches={WATCHES}"
+        "sudo sysctl -w fs.inotify.max_user_instances={} fs.inotify.max_user_watches={}",
+        raised(limits.instances, INSTANCES),
+        raised(limits.watches, WATCHES),
     );
-    less(
-        "inotify",
-        found,
-        "big workspaces are walked at each create; watchers inside sandboxes may fail",
-        &remedy,
-    )
+    let cost = "big workspaces are walked at each create; watchers inside sandboxes may fail";
+    less("inotify", found, cost, &remedy)
 }
 
 fn open_files(machine: &Machine) -> Check {

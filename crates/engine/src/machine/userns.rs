@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::DumpableBehavior;
 use rustix::thread::NanosleepRelativeResult;
 use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
@@ -108,6 +109,8 @@ impl Maps {
 
     /// Enters new namespaces, a user namespace among them, as its root. In a forked child only.
     pub(super) fn enter(&self, namespaces: libc::c_int) -> Result<(), Errno> {
+        // The maps of a process that may not be dumped, as a hardened daemon's child is, belong to root.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
         sys::unshare(namespaces)?;
         let files = [
             (c"/proc/self/setgroups", c"deny".to_bytes()),
