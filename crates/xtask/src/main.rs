@@ -3,10 +3,13 @@
 //! Never needed at run time, and never asked anything by the product.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the person at the terminal")]
 
+mod bench;
 mod check;
 mod files;
 mod generate;
 mod process;
+mod rig;
+mod soak;
 mod test;
 
 use std::error::Error;
@@ -21,6 +24,8 @@ enum Chore {
     Test(test::Args),
     Check(check::Args),
     Generate(generate::Args),
+    Bench(bench::Args),
+    Soak(soak::Args),
 }
 
 fn main() -> ExitCode {
@@ -28,6 +33,8 @@ fn main() -> ExitCode {
         Chore::Test(args) => test::test(&args).map_err(Into::into),
         Chore::Check(args) => check::check(&args).map_err(Into::into),
         Chore::Generate(args) => generate::generate(&args).map_err(Into::into),
+        Chore::Bench(args) => bench::bench(&args).map_err(Into::into),
+        Chore::Soak(args) => soak::soak(&args).map_err(Into::into),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

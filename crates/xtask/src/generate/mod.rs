@@ -30,22 +30,23 @@ enum Source {
     Types(fn() -> String),
     /// What the product itself says when run with these arguments.
     Zeno(&'static [&'static str]),
-    /// The function named here does not exist yet; it replaces this with `Types`.
-    Awaited(&'static str),
 }
 
 const GENERATED: &[Generated] = &[
     Generated { path: "docs/lifecycle.md", source: Source::Types(lifecycle::page) },
     Generated { path: "docs/limits.md", source: Source::Types(limits::page) },
     Generated { path: "docs/masks.md", source: Source::Types(masks::page) },
-    Generated { path: "docs/openapi.json", source: Source::Awaited("server::openapi") },
+    Generated { path: "docs/openapi.json", source: Source::Zeno(&["openapi"]) },
     Generated { path: "docs/cli.md", source: Source::Zeno(&["reference"]) },
 ];
 
 pub(crate) fn generate(args: &Args) -> Result<(), GenerateError> {
     let mut stale = Vec::new();
     for file in GENERATED {
-        let Some(text) = text(file)? else { continue };
+        let text = match file.source {
+            Source::Types(make) => make(),
+            Source::Zeno(arguments) => zeno(arguments)?,
+        };
         let path = files::root().join(file.path);
         let is_current = path.is_file() && files::read(&path)? == text;
         if is_current {
@@ -59,17 +60,6 @@ pub(crate) fn generate(args: &Args) -> Result<(), GenerateError> {
         }
     }
     if stale.is_empty() { Ok(()) } else { Err(GenerateError::Stale { files: stale.join(" ") }) }
-}
-
-fn text(file: &Generated) -> Result<Option<String>, GenerateError> {
-    match &file.source {
-        Source::Types(make) => Ok(Some(make())),
-        Source::Zeno(arguments) => zeno(arguments).map(Some),
-        Source::Awaited(function) => {
-            println!("{} waits for {function}", file.path);
-            Ok(None)
-        }
-    }
 }
 
 fn zeno(arguments: &'static [&'static str]) -> Result<String, GenerateError> {

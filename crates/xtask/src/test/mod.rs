@@ -12,7 +12,8 @@ use model::env::Environment;
 
 use delegation::{Delegation, DelegationError};
 use needs::NeedsError;
-use suite::{Suite, SuiteError};
+use suite::Suite;
+pub(crate) use suite::{SuiteError, target_folder};
 use tally::Tally;
 use user::{Staged, UserError};
 
