@@ -37,7 +37,8 @@ impl Machine {
         let cpuinfo = files::read(Path::new("/proc/cpuinfo"))?;
         let meminfo = files::read(Path::new("/proc/meminfo"))?;
         let load = files::read(Path::new("/proc/loadavg"))?;
-        let kilobytes: u64 = value(&meminfo, "MemTotal").trim_end_matches(" kB").parse().unwrap_or(0);
+        let memory = value(&meminfo, "MemTotal").trim_end_matches(" kB");
+        let kilobytes: u64 = memory.parse().expect("the kernel's own form");
         let disk =
             process::line(Command::new("stat").args(["--file-system", "--format=%T"]).arg(&bench.place))?;
         Ok(Self {

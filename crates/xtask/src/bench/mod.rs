@@ -86,7 +86,7 @@ pub(crate) enum Effort {
 }
 
 impl Effort {
-    /// This many, or a twentieth for a look.
+    /// This many, or a tenth for a look.
     pub(crate) fn rounds(self, usual: usize) -> usize {
         if self == Self::Quick { usual.div_ceil(10).max(3) } else { usual }
     }

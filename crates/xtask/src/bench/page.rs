@@ -47,17 +47,17 @@ fn versions(report: &Report) -> String {
 fn section(row: &Row) -> String {
     let mut text = format!("\n## {}\n\n| | median | 95 % interval | p99 | cpu | zeno / it |\n", row.title);
     text += "| --- | ---: | ---: | ---: | ---: | ---: |\n";
-    for contender in &row.contenders {
-        let name = match contender {
-            Contender::Measured { .. } => contender.label().to_owned(),
-            Contender::Absent { label, .. } => format!("{label} (absent)"),
-        };
-        let [_, rest @ ..] = cells(contender, row.unit);
+    for [name, rest @ ..] in row.contenders.iter().filter_map(|contender| cells(contender, row.unit)) {
         text += &format!("| {name} | {} |\n", rest.join(" | "));
     }
     text.push('\n');
     for bar in &row.bars {
         text += &format!("- {}\n", bar.shown());
+    }
+    for contender in &row.contenders {
+        if let Contender::Absent { label, why } = contender {
+            text += &format!("- {label}: absent on this machine ({why})\n");
+        }
     }
     for note in &row.notes {
         text += &format!("- {note}\n");

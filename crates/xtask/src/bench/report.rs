@@ -55,14 +55,6 @@ pub(crate) enum Contender {
     },
 }
 
-impl Contender {
-    pub(crate) fn label(&self) -> &str {
-        match self {
-            Self::Measured { label, .. } | Self::Absent { label, .. } => label,
-        }
-    }
-}
-
 /// Something promised, and what came of it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Bar {

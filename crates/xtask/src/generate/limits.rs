@@ -46,7 +46,7 @@ fn defaults() -> Vec<[String; 3]> {
         ),
         ("output kept in the log", Defaults::LOG.to_string(), "what comes after is streamed, not kept"),
         ("lifetime", Defaults::TTL.to_string(), "measured through suspend"),
-        ("when the lifetime is over", on_expire.as_str().unwrap_or_default().to_owned(), ""),
+        ("when the lifetime is over", on_expire.as_str().expect("a word").to_owned(), ""),
     ];
     rows.map(|(what, value, how)| [what.to_owned(), value, how.to_owned()]).to_vec()
 }
