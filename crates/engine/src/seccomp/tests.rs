@@ -57,11 +57,7 @@ fn no_namespaces_unless_nested() {
     check(NESTED, [libc::SYS_unshare, user, 0, 0], 0);
     // The kernel's own answers to nonsense: it was asked.
     check(NESTED, [libc::SYS_clone3, 0, 0, 0], libc::EINVAL);
-<<<<<<< HEAD
-    check(NESTED, [libc::SYS_move_mount, -1, 0, -1], libc::EFAULT);
-=======
     check(NESTED, [libc::SYS_open_tree, -1, 0, 0], libc::EFAULT);
->>>>>>> leaf
 }
 
 #[test]

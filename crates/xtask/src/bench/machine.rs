@@ -1,0 +1,79 @@
+//! The machine the figures come from.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::Serialize;
+
+use super::{Bench, BenchError};
+use crate::files;
+use crate::process;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) date: String,
+    pub(crate) processor: String,
+    pub(crate) cores: usize,
+    pub(crate) memory: String,
+    pub(crate) kernel: String,
+    /// File system of the scratch folder.
+    pub(crate) disk: String,
+    /// Who ran it: sandboxes are made differently for root.
+    pub(crate) user: &'static str,
+    /// The load when it began; above the number of cores the figures are noise.
+    pub(crate) load: String,
+    pub(crate) versions: Vec<Version>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Version {
+    pub(crate) program: &'static str,
+    /// Absent where the program is.
+    pub(crate) version: Option<String>,
+}
+
+impl Machine {
+    pub(crate) fn look(bench: &Bench) -> Result<Self, BenchError> {
+        let cpuinfo = files::read(Path::new("/proc/cpuinfo"))?;
+        let meminfo = files::read(Path::new("/proc/meminfo"))?;
+        let load = files::read(Path::new("/proc/loadavg"))?;
+        let memory = value(&meminfo, "MemTotal").trim_end_matches(" kB");
+        let kilobytes: u64 = memory.parse().expect("the kernel's own form");
+        let disk =
+            process::line(Command::new("stat").args(["--file-system", "--format=%T"]).arg(&bench.place))?;
+        Ok(Self {
+            date: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
+            processor: value(&cpuinfo, "model name").to_owned(),
+            cores: cpuinfo.lines().filter(|line| line.starts_with("processor")).count(),
+            memory: model::units::Size(kilobytes * 1024).rough(),
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            disk,
+            user: if rustix::process::geteuid().is_root() { "root" } else { "an ordinary user" },
+            load: load.split(' ').next().unwrap_or("").to_owned(),
+            versions: versions(bench),
+        })
+    }
+}
+
+fn versions(bench: &Bench) -> Vec<Version> {
+    let zeno = bench.zeno.display().to_string();
+    let programs: [(&str, &[&str]); 9] = [
+        ("zeno", &[&zeno, "version"]),
+        ("commit", &["git", "-C", &files::root().display().to_string(), "describe", "--always", "--dirty"]),
+        ("rustc", &["rustc", "--version"]),
+        ("bwrap", &["bwrap", "--version"]),
+        ("unshare", &["unshare", "--version"]),
+        ("docker", &["docker", "version", "--format", "{{.Server.Version}}"]),
+        ("podman", &["podman", "--version"]),
+        ("crun", &["crun", "--version"]),
+        ("npm", &["npm", "--version"]),
+    ];
+    let version = |words: &[&str]| process::line(Command::new(words[0]).args(&words[1..])).ok();
+    programs.iter().map(|(program, words)| Version { program, version: version(words) }).collect()
+}
+
+/// The value of `key : value` in a file of such lines.
+fn value<'a>(text: &'a str, key: &str) -> &'a str {
+    let line = text.lines().find(|line| line.starts_with(key));
+    line.and_then(|line| line.split_once(':')).map_or("", |(_, value)| value.trim())
+}

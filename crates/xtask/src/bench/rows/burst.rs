@@ -1,0 +1,71 @@
+//! A hundred at once: as client processes, and as callers of the API.
+
+use std::path::Path;
+use std::thread;
+
+use super::contenders;
+use crate::bench::peers::{self, BWRAP};
+use crate::bench::report::{Bar, Row, Series, Unit};
+use crate::bench::sample::{Lane, interleave, measured, timed, timed_at_once};
+use crate::bench::{Bench, BenchError, Stage};
+use crate::rig::{RigError, Zeno, zeno};
+
+const NAME: &str = "burst";
+const FILES: usize = 10_000;
+const AT_ONCE: usize = 100;
+const ROUNDS: usize = 20;
+/// Seconds, on two idle cores.
+const BAR: f64 = 0.5;
+
+pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    let stage = Stage::new(bench)?;
+    let repository = stage.repository("repository", FILES)?;
+    timed(&mut stage.zeno.run(&repository, &["true"]))?;
+    let peers = peers::all(&stage.scratch)?;
+    let bwrap = peers.at(BWRAP).map(|at| peers.usable[at].clone());
+
+    let by_clients = || timed_at_once(AT_ONCE, &mut stage.zeno.run(&repository, &["true"]));
+    let by_callers = || measured(|| Ok(callers(&stage.zeno, &repository)?));
+    let rounds = bench.effort.rounds(ROUNDS);
+    let mut rows = Vec::new();
+    let kinds: [(&str, &dyn Fn() -> _); 2] =
+        [("`zeno run -- true` clients", &by_clients), ("API callers (create, exec, destroy)", &by_callers)];
+    for (kind, measure) in kinds {
+        let mut lanes = vec![Lane::new("zeno", measure)];
+        lanes.extend(
+            bwrap.clone().map(|peer| Lane::new(BWRAP, move || timed_at_once(AT_ONCE, &mut peer.command()))),
+        );
+        let before = stage.zeno.cpu()?;
+        let mut series = interleave(NAME, rounds, &mut lanes)?;
+        let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
+        series.insert(0, ours);
+        rows.push(row(kind, &series));
+    }
+    Ok(rows)
+}
+
+fn row(kind: &str, series: &[Series]) -> Row {
+    let median = series[0].summary().median.median;
+    Row {
+        name: NAME,
+        title: format!("{AT_ONCE} at once: {kind}"),
+        unit: Unit::Seconds,
+        contenders: contenders(series, &[]),
+        bars: vec![Bar::at_most("at most 0.5 s on 2 idle cores", BAR, median)],
+        notes: Vec::new(),
+    }
+}
+
+/// Every caller has its own connection, as callers do.
+fn callers(subject: &Zeno, folder: &Path) -> Result<(), RigError> {
+    let one = || {
+        let mut connection = subject.connect()?;
+        let sandbox = zeno::create(&mut connection, folder)?;
+        zeno::exec(&mut connection, &sandbox, &["true"])?;
+        zeno::destroy(&mut connection, &sandbox)
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("a caller does not panic"))
+    })
+}

@@ -1,0 +1,51 @@
+//! What live sandboxes cost that do nothing: each has answered a command and written a file.
+
+use crate::bench::report::{Bar, Contender, Row, Unit};
+use crate::bench::sample::timed;
+use crate::bench::stats::Summary;
+use crate::bench::{Bench, BenchError, Stage};
+use crate::rig::{proc, zeno};
+
+const NAME: &str = "idle";
+pub(crate) const LIVE: usize = 1000;
+const MEBIBYTE: f64 = 1_048_576.0;
+
+pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    let stage = Stage::new(bench)?;
+    let repository = stage.repository("repository", 1000)?;
+    timed(&mut stage.zeno.run(&repository, &["true"]))?;
+    let before = stage.traces()?;
+
+    let mut connection = stage.zeno.connect()?;
+    let mut sandboxes = Vec::with_capacity(LIVE);
+    for at in 0..LIVE {
+        eprint!("\r{NAME}: {} of {LIVE} sandboxes   ", at + 1);
+        let sandbox = zeno::create(&mut connection, &repository)?;
+        zeno::exec(&mut connection, &sandbox, &["sh", "-c", "echo $$ > written"])?;
+        sandboxes.push(sandbox);
+    }
+    eprintln!();
+    let during = stage.traces()?;
+    let processes = proc::tree(stage.zeno.daemon()?)?;
+    let total: u64 = processes.iter().map(|pid| proc::pss(*pid)).sum::<Result<_, _>>()?;
+    // All of them, after all were made: the last does not answer for the first.
+    for sandbox in &sandboxes {
+        zeno::exec(&mut connection, sandbox, &["test", "-s", "written"])?;
+    }
+    for sandbox in &sandboxes {
+        zeno::destroy(&mut connection, sandbox)?;
+    }
+    let after = stage.traces()?;
+
+    let each = total as f64 / LIVE as f64;
+    let label = format!("PSS of {} processes, per sandbox", processes.len());
+    let ours = Contender::Measured { label, wall: Summary::of(&[each]), cpu: None, ratio: None };
+    Ok(vec![Row {
+        name: NAME,
+        title: format!("{LIVE} live sandboxes, daemon, launcher and inits included"),
+        unit: Unit::Bytes,
+        contenders: vec![ours],
+        bars: vec![Bar::at_most("at most 1 MiB each", 1.0, each / MEBIBYTE)],
+        notes: vec![format!("before: {before}"), format!("during: {during}"), format!("after: {after}")],
+    }])
+}

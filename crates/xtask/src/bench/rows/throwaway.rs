@@ -1,0 +1,58 @@
+//! Create, first exec, destroy: `zeno run -- true` in a repository that did not change since last time.
+
+use super::contenders;
+use crate::bench::peers::{self, BWRAP, DOCKER, Peer};
+use crate::bench::report::{Bar, Direction, Row, Series, Unit};
+use crate::bench::sample::{Lane, interleave, timed};
+use crate::bench::{Bench, BenchError, Stage};
+
+const NAME: &str = "throwaway";
+const FILES: usize = 10_000;
+const ROUNDS: usize = 60;
+const BACK_TO_BACK: usize = 500;
+
+pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    let stage = Stage::new(bench)?;
+    let repository = stage.repository("repository", FILES)?;
+    let run = || timed(&mut stage.zeno.run(&repository, &["true"]));
+    // The first run starts the daemon and captures; it is not what is measured here.
+    run()?;
+
+    let peers = peers::all(&stage.scratch)?;
+    let mut lanes = vec![Lane::new("zeno run", run)];
+    lanes.extend(peers.usable.iter().map(Peer::lane));
+    let before = stage.zeno.cpu()?;
+    let mut series = interleave(NAME, bench.effort.rounds(ROUNDS), &mut lanes)?;
+    let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
+    series.insert(0, ours);
+
+    let before = stage.zeno.cpu()?;
+    let count = bench.effort.rounds(BACK_TO_BACK);
+    let samples = (0..count).map(|_| run()).collect::<Result<_, _>>()?;
+    let run_on = Series::new(format!("zeno run, {count} back to back"), samples)
+        .with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
+
+    let bars = bars(&series, &run_on, peers.at(BWRAP), peers.at(DOCKER));
+    let mut contenders = contenders(&series, &peers.absent);
+    contenders.insert(1, run_on.ours());
+    let title =
+        format!("create, first exec, destroy: `zeno run -- true`, {FILES}-file repository, unchanged");
+    let notes = vec!["processor time of docker and podman is the client's alone".to_owned()];
+    Ok(vec![Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes }])
+}
+
+fn bars(series: &[Series], run_on: &Series, bwrap: Option<usize>, docker: Option<usize>) -> Vec<Bar> {
+    let ours = &series[0];
+    let long = run_on.summary();
+    let mut bars = vec![Bar::at_most("p99 under 5 x p50, back to back", 5.0, long.p99 / long.median.median)];
+    if let Some(bwrap) = bwrap.map(|at| &series[at + 1]) {
+        bars.push(Bar::at_most("p50 no more than bwrap's", 1.0, ours.ratio_to(bwrap).median));
+        let mean = long.mean / bwrap.summary().median.median;
+        bars.push(Bar::at_most("back to back, on average no more than bwrap's p50", 1.0, mean));
+    }
+    if let Some(docker) = docker.map(|at| &series[at + 1]) {
+        let times = 1.0 / ours.ratio_to(docker).median;
+        bars.push(Bar::new("at least 30 x faster than docker run", Direction::AtLeast, 30.0, times));
+    }
+    bars
+}

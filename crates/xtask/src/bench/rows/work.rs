@@ -1,0 +1,140 @@
+//! Work inside beside the same work outside: a real build, file-heavy tools, an npm install.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::contenders;
+use crate::bench::report::{Bar, Contender, Row, Unit};
+use crate::bench::sample::{Lane, interleave, timed};
+use crate::bench::{Bench, BenchError, Stage};
+use crate::files;
+use crate::process;
+use crate::rig::tree;
+
+const NAME: &str = "work";
+const ROUNDS: usize = 20;
+const BAR: f64 = 1.05;
+
+/// A script to run in a repository that one of these functions makes.
+struct Task {
+    title: &'static str,
+    script: &'static str,
+    /// What the script leaves in the repository.
+    leaves: &'static str,
+    prepare: fn(&Path) -> Result<(), BenchError>,
+}
+
+const TASKS: &[Task] = &[
+    Task {
+        title: "cargo build of crate `model`, from nothing",
+        script: "cargo build --offline --quiet --package model --target-dir built",
+        leaves: "built",
+        prepare: checkout,
+    },
+    Task {
+        title: "git status, grep -r and tar over 10000 files",
+        script: "git status --porcelain && grep -r needle . > /dev/null && tar -cf - . | cat > /dev/null",
+        leaves: "",
+        prepare: |folder| Ok(tree::repository(folder, 10_000)?),
+    },
+    Task {
+        title: "npm ci of 40 packages of 100 files",
+        script: "npm ci --offline --ignore-scripts --no-audit --no-fund --silent",
+        leaves: "node_modules",
+        prepare: npm_project,
+    },
+];
+
+pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    TASKS.iter().map(|task| measure_task(bench, task)).collect()
+}
+
+fn measure_task(bench: &Bench, task: &Task) -> Result<Row, BenchError> {
+    let stage = Stage::new(bench)?;
+    // Two copies: what the native run leaves and removes must not count as changes of the captured one.
+    let [inside, outside] = ["inside", "outside"].map(|name| stage.scratch.join(name));
+    let row = |contenders, bars| Row {
+        name: NAME,
+        title: task.title.to_owned(),
+        unit: Unit::Seconds,
+        contenders,
+        bars,
+        notes: Vec::new(),
+    };
+    if let Err(error) = prepare(task, &inside, &outside) {
+        let absent = Contender::Absent { label: "zeno run".to_owned(), why: crate::chain(&error) };
+        return Ok(row(vec![absent], Vec::new()));
+    }
+    timed(&mut stage.zeno.run(&inside, &["true"]))?;
+
+    let ours = || timed(&mut stage.zeno.run(&inside, &["sh", "-c", task.script]));
+    let native = || {
+        let sample = timed(Command::new("sh").args(["-c", task.script]).current_dir(&outside));
+        clean(&outside, task)?;
+        sample
+    };
+    let mut lanes = [Lane::new("zeno run", ours), Lane::new("native", native)];
+    let before = stage.zeno.cpu()?;
+    let mut series = interleave(NAME, bench.effort.rounds(ROUNDS), &mut lanes)?;
+    drop(lanes);
+    let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
+    series.insert(0, ours);
+    let bar = Bar::at_most("at most 1.05 x native", BAR, series[0].ratio_to(&series[1]).median);
+    Ok(row(contenders(&series, &[]), vec![bar]))
+}
+
+/// Makes both copies and does the work once outside, so that caches are warm and a task that cannot run here is known.
+fn prepare(task: &Task, inside: &Path, outside: &Path) -> Result<(), BenchError> {
+    (task.prepare)(outside)?;
+    process::quietly(Command::new("sh").args(["-c", task.script]).current_dir(outside))?;
+    clean(outside, task)?;
+    Ok(process::quietly(Command::new("cp").arg("-a").args([outside, inside]))?)
+}
+
+fn clean(folder: &Path, task: &Task) -> Result<(), BenchError> {
+    if task.leaves.is_empty() { Ok(()) } else { Ok(files::remove_tree(&folder.join(task.leaves))?) }
+}
+
+/// This project as last committed.
+fn checkout(folder: &Path) -> Result<(), BenchError> {
+    Ok(process::quietly(
+        Command::new("git").args(["clone", "--quiet", "--no-hardlinks"]).arg(files::root()).arg(folder),
+    )?)
+}
+
+/// Packages as tarballs beside the project: no registry, no network.
+fn npm_project(folder: &Path) -> Result<(), BenchError> {
+    let mut dependencies = serde_json::Map::new();
+    for package in 0..40 {
+        let name = format!("package-{package}");
+        let source = folder.join(&name).join("package");
+        let manifest = serde_json::json!({ "name": name, "version": "1.0.0", "main": "file0.js" });
+        files::write(&source.join("package.json"), &manifest.to_string())?;
+        for file in 0..100 {
+            let text = format!("module.exports = {file};\n").repeat(60);
+            files::write(&source.join(format!("file{file}.js")), &text)?;
+        }
+        let tarball: PathBuf = folder.join(format!("{name}.tgz"));
+        process::quietly(
+            Command::new("tar").arg("-czf").arg(&tarball).arg("-C").arg(folder.join(&name)).arg("package"),
+        )?;
+        files::remove_tree(&folder.join(&name))?;
+        dependencies.insert(name.clone(), format!("file:{name}.tgz").into());
+    }
+    let manifest = serde_json::json!({ "name": "project", "version": "1.0.0", "dependencies": dependencies });
+    files::write(&folder.join("package.json"), &manifest.to_string())?;
+    files::write(&folder.join(".gitignore"), "node_modules\n")?;
+    process::quietly(
+        Command::new("npm")
+            .args([
+                "install",
+                "--offline",
+                "--package-lock-only",
+                "--ignore-scripts",
+                "--no-audit",
+                "--silent",
+            ])
+            .current_dir(folder),
+    )?;
+    Ok(tree::commit(folder)?)
+}

@@ -1,0 +1,52 @@
+//! The product as a stranger meets it: its binary, its socket, its processes, in a place of its own.
+//!
+//! Shared by `bench` and `soak`. Never links the product: what is measured is what a user starts.
+
+pub(crate) mod http;
+pub(crate) mod proc;
+pub(crate) mod scratch;
+pub(crate) mod traces;
+pub(crate) mod tree;
+pub(crate) mod zeno;
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::files::FileError;
+use crate::process::ProcessError;
+
+pub(crate) use http::Connection;
+pub(crate) use scratch::Scratch;
+pub(crate) use zeno::Zeno;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RigError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error("cannot make a scratch folder in {}", place.display())]
+    Scratch { place: PathBuf, source: io::Error },
+    #[error("{} is a tmpfs: figures from memory would flatter; say `--scratch FOLDER` on a disk", place.display())]
+    NotOnDisk { place: PathBuf },
+    #[error("cannot connect to the daemon at {}", socket.display())]
+    Connect { socket: PathBuf, source: io::Error },
+    #[error("the conversation with the daemon broke off")]
+    Talk(#[source] io::Error),
+    #[error("the daemon answered something that is not HTTP: {line}")]
+    NotHttp { line: String },
+    #[error("{method} {path} was answered with {status}: {body}")]
+    Refused { method: String, path: String, status: u16, body: String },
+    #[error("the daemon's answer to {path} cannot be read")]
+    Answer { path: String, source: serde_json::Error },
+    #[error("the command in {sandbox} did not exit with 0: {answer}")]
+    Command { sandbox: String, answer: String },
+    #[error("cannot ask the socket who the daemon is")]
+    Peer(#[source] io::Error),
+    #[error("cannot signal process {pid}")]
+    Signal { pid: i32, source: io::Error },
+    #[error("process {pid} did not end within {seconds} s")]
+    Survives { pid: i32, seconds: u64 },
+    #[error("/proc/{pid}/stat has an unexpected form")]
+    Stat { pid: i32 },
+}

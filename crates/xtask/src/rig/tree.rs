@@ -1,0 +1,45 @@
+//! Repositories to work on, the same on every machine.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::RigError;
+use crate::files;
+use crate::process;
+
+/// Files per folder, as in a source tree of middling order.
+const PER_FOLDER: usize = 100;
+
+/// A committed git repository with this many files of about 2 KiB.
+pub(crate) fn repository(folder: &Path, count: usize) -> Result<(), RigError> {
+    for at in 0..count {
+        let name = format!("part{:04}/file{:03}.txt", at / PER_FOLDER, at % PER_FOLDER);
+        files::write(&folder.join(name), &content(at))?;
+    }
+    commit(folder)
+}
+
+/// Makes a folder a git repository with everything in it committed.
+pub(crate) fn commit(folder: &Path) -> Result<(), RigError> {
+    git(folder, &["init", "--quiet"])?;
+    git(folder, &["add", "--all"])?;
+    let who = ["-c", "user.name=bench", "-c", "user.email=bench@example.invalid", "-c", "gc.auto=0"];
+    let words = ["commit", "--quiet", "--no-gpg-sign", "--message=everything"];
+    git(folder, &[&who[..], &words[..]].concat())
+}
+
+fn git(folder: &Path, words: &[&str]) -> Result<(), RigError> {
+    Ok(process::quietly(Command::new("git").args(words).current_dir(folder))?)
+}
+
+/// Lines that differ from file to file; one file in a thousand holds the word that searches look for.
+fn content(at: usize) -> String {
+    let mut text = format!("file {at}\n");
+    for line in 0..40 {
+        text += &format!("line {line} of {at}: the quick brown fox jumps {}\n", at * 31 + line * 7);
+    }
+    if at.is_multiple_of(1000) {
+        text += "needle\n";
+    }
+    text
+}

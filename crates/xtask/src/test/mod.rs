@@ -1,0 +1,92 @@
+//! `cargo xtask test`: everything the tests need, then the whole suite, as every kind of user it must work for.
+//!
+//! Never passes over a skipped test in CI: a machine that cannot run a test there is a broken machine.
+
+mod delegation;
+mod needs;
+mod suite;
+mod tally;
+mod user;
+
+use model::env::Environment;
+
+use delegation::{Delegation, DelegationError};
+use needs::NeedsError;
+use suite::Suite;
+pub(crate) use suite::{SuiteError, target_folder};
+use tally::Tally;
+use user::{Staged, UserError};
+
+/// Install what the tests need and run them all
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Run only tests whose name contains this
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Install without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) fn test(args: &Args) -> Result<(), TestError> {
+    let environment = Environment::read();
+    let consent = if args.yes || environment.ci { needs::Consent::Given } else { needs::Consent::Ask };
+    needs::ensure(consent)?;
+
+    let is_root = rustix::process::geteuid().is_root();
+    let suite = Suite::build(args.only.clone())?;
+    let mut tally = Tally::default();
+    println!("== the suite as {}", if is_root { "root" } else { "yourself" });
+    suite.run_here(&mut tally)?;
+    if is_root {
+        as_ordinary_user(&suite, &mut tally)?;
+    } else {
+        println!("== not root: the suite ran as yourself only; `sudo cargo xtask test` runs every form");
+    }
+
+    println!("{} passed, {} failed", tally.passed, tally.failed + tally.broken.len());
+    tally.verdict(environment.ci)
+}
+
+/// The same tests again for a user without rights, with and without cgroups of its own.
+fn as_ordinary_user(suite: &Suite, tally: &mut Tally) -> Result<(), TestError> {
+    let user = user::ensure()?;
+    let staged = Staged::new(suite)?;
+    println!("== the suite as {} with delegated cgroups", user.name);
+    match Delegation::new(&user) {
+        Ok(delegation) => {
+            let ran = staged.run(suite, &user, tally);
+            delegation.remove()?;
+            ran?;
+        }
+        Err(DelegationError::NoHierarchy) => {
+            tally.skip("no cgroup v1 hierarchy to delegate: the form with delegated cgroups did not run");
+        }
+        Err(error) => return Err(error.into()),
+    }
+    println!("== the suite as {} without cgroups", user.name);
+    staged.run(suite, &user, tally)?;
+    Ok(staged.remove()?)
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TestError {
+    #[error(transparent)]
+    Needs(#[from] NeedsError),
+    #[error(transparent)]
+    Suite(#[from] SuiteError),
+    #[error(transparent)]
+    User(#[from] UserError),
+    #[error(transparent)]
+    Delegation(#[from] DelegationError),
+    #[error("{failed} tests failed{}", broken_list(.broken))]
+    Failed { failed: usize, broken: Vec<String> },
+    #[error("no test ran")]
+    NothingRan,
+    #[error("{} tests were skipped, which CI does not accept:\n  {}", .skipped.len(), .skipped.join("\n  "))]
+    Skipped { skipped: Vec<String> },
+}
+
+fn broken_list(broken: &[String]) -> String {
+    if broken.is_empty() { String::new() } else { format!("; ended without a result: {}", broken.join(", ")) }
+}

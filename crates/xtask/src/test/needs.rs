@@ -1,0 +1,109 @@
+//! What the tests need beyond Rust, and how it gets onto the machine.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::Command;
+
+use crate::process::{self, ProcessError};
+
+/// Every program the tests start that is not ours.
+const NEEDS: &[Need] = &[
+    Need { program: "git", package: "git", why: "workspaces are git worktrees" },
+    Need { program: "python3", package: "python3", why: "raw syscalls and servers inside sandboxes" },
+    Need { program: "bwrap", package: "bubblewrap", why: "the peer that speed is compared with" },
+    Need { program: "setfattr", package: "attr", why: "extended attributes in captures" },
+    Need { program: "setfacl", package: "acl", why: "access control lists in captures" },
+    Need { program: "mkfs.ext4", package: "e2fsprogs", why: "small file systems that fill up" },
+    Need { program: "chattr", package: "e2fsprogs", why: "immutable files in captures" },
+    Need { program: "setpriv", package: "util-linux", why: "running the suite as an ordinary user" },
+    Need { program: "useradd", package: "passwd", why: "making that ordinary user" },
+];
+
+struct Need {
+    program: &'static str,
+    package: &'static str,
+    why: &'static str,
+}
+
+/// May packages be installed?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Consent {
+    Given,
+    Ask,
+}
+
+/// Installs what is missing, or says exactly what to run.
+pub(super) fn ensure(consent: Consent) -> Result<(), NeedsError> {
+    let missing: Vec<&Need> = NEEDS.iter().filter(|need| process::find(need.program).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for need in &missing {
+        println!("missing: {} (package {}): {}", need.program, need.package, need.why);
+    }
+    let packages = packages(&missing);
+    let by_hand = format!("apt-get update && apt-get install -y {}", packages.join(" "));
+    if process::find("apt-get").is_none() {
+        return Err(NeedsError::NoApt { packages: packages.join(" ") });
+    }
+    let prefix: &[&str] = if rustix::process::geteuid().is_root() {
+        &[]
+    } else if process::find("sudo").is_some() {
+        &["sudo"]
+    } else {
+        return Err(NeedsError::NotRoot { by_hand });
+    };
+    if consent == Consent::Ask && !agreed(&by_hand)? {
+        return Err(NeedsError::Declined { by_hand });
+    }
+    process::run(&mut apt(prefix, &["update", "-qq"])).map_err(NeedsError::Install)?;
+    let install: Vec<&str> =
+        ["install", "-y", "-qq", "--no-install-recommends"].into_iter().chain(packages).collect();
+    process::run(&mut apt(prefix, &install)).map_err(NeedsError::Install)
+}
+
+fn packages(missing: &[&Need]) -> Vec<&'static str> {
+    let mut packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+fn apt(prefix: &[&str], args: &[&str]) -> Command {
+    // Through `env`, so that sudo does not drop the variable.
+    let words: Vec<&str> = prefix
+        .iter()
+        .chain(&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"])
+        .chain(args)
+        .copied()
+        .collect();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    command
+}
+
+fn agreed(by_hand: &str) -> Result<bool, NeedsError> {
+    if !io::stdin().is_terminal() {
+        return Err(NeedsError::NobodyToAsk { by_hand: by_hand.to_owned() });
+    }
+    print!("run `{by_hand}`? [y/N] ");
+    io::stdout().flush().map_err(NeedsError::Ask)?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(NeedsError::Ask)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NeedsError {
+    #[error("packages are missing and you are not root and have no sudo; run as root: {by_hand}")]
+    NotRoot { by_hand: String },
+    #[error("packages are missing; run: {by_hand}")]
+    Declined { by_hand: String },
+    #[error("packages are missing and there is no terminal to ask at; pass --yes or run: {by_hand}")]
+    NobodyToAsk { by_hand: String },
+    #[error("there is no apt-get here; install by hand what these Debian packages hold: {packages}")]
+    NoApt { packages: String },
+    #[error("cannot ask at the terminal")]
+    Ask(#[source] io::Error),
+    #[error("installing packages failed")]
+    Install(#[source] ProcessError),
+}

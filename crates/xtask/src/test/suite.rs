@@ -1,0 +1,154 @@
+//! The suite: built once, run by cargo for the caller, and known binary by binary for everyone else.
+
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+
+use serde::Deserialize;
+
+use super::tally::Tally;
+use crate::files;
+use crate::process::{self, ProcessError};
+
+#[derive(Debug)]
+pub(super) struct Suite {
+    pub(super) binaries: Vec<TestBinary>,
+    /// The program under test.
+    pub(super) zeno: PathBuf,
+    pub(super) only: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct TestBinary {
+    pub(super) executable: PathBuf,
+    /// `crates/engine`: where cargo would run it.
+    pub(super) folder: PathBuf,
+}
+
+impl Suite {
+    pub(super) fn build(only: Option<String>) -> Result<Self, SuiteError> {
+        process::run(cargo(&["build", "--quiet", "--package", "cli"]).current_dir(files::root()))?;
+        // Its progress goes to standard error, which stays the caller's.
+        let mut list = cargo(&["test", "--workspace", "--no-run", "--message-format=json"]);
+        let output =
+            list.stderr(Stdio::inherit()).output().map_err(|source| ProcessError::start(&list, source))?;
+        if !output.status.success() {
+            return Err(SuiteError::Build { status: output.status });
+        }
+        let messages = String::from_utf8_lossy(&output.stdout);
+        let binaries = messages.lines().map(test_binary).collect::<Result<Vec<_>, _>>()?;
+        let zeno = target_folder()?.join("debug/zeno");
+        if !zeno.is_file() {
+            return Err(SuiteError::NoZeno { path: zeno });
+        }
+        Ok(Self { binaries: binaries.into_iter().flatten().collect(), zeno, only })
+    }
+
+    /// As the caller, with nextest if it is there.
+    pub(super) fn run_here(&self, tally: &mut Tally) -> Result<(), SuiteError> {
+        let has_nextest = process::quietly(&mut cargo(&["nextest", "--version"])).is_ok();
+        let mut words: Vec<&str> = if has_nextest {
+            vec!["nextest", "run", "--workspace", "--no-fail-fast", "--success-output", "immediate"]
+        } else {
+            vec!["test", "--workspace", "--no-fail-fast"]
+        };
+        words.extend(self.only.as_deref());
+        if has_nextest {
+            words.push("--no-tests=pass");
+        } else {
+            // Output of tests that passed, because a skipped test passes.
+            words.extend(["--", "--show-output"]);
+        }
+        let status = watch("cargo", &words, |command| command.env("ZENO_BIN", &self.zeno), tally)?;
+        // A failure that is not in the count is one that ended a whole binary.
+        if !status.success() && tally.failed == 0 {
+            tally.broken.push(format!("cargo {} ({status})", words[0]));
+        }
+        Ok(())
+    }
+}
+
+/// Runs a command, shows every line it writes and counts what the lines say.
+pub(super) fn watch(
+    program: &str,
+    words: &[&str],
+    prepare: impl Fn(&mut Command) -> &mut Command,
+    tally: &mut Tally,
+) -> Result<ExitStatus, SuiteError> {
+    // The shell merges both streams in the order they are written.
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$@\" 2>&1", "sh", program]).args(words);
+    command.current_dir(files::root()).stdin(Stdio::null()).stdout(Stdio::piped());
+    prepare(&mut command);
+    let mut child = command.spawn().map_err(|source| ProcessError::start(&command, source))?;
+    let mut lines = BufReader::new(child.stdout.take().expect("piped above"));
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).map_err(SuiteError::Output)? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        print!("{text}");
+        tally.read(&text);
+        line.clear();
+    }
+    Ok(child.wait().map_err(|source| ProcessError::wait(&command, source))?)
+}
+
+fn cargo(words: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(words).current_dir(files::root());
+    command
+}
+
+/// The part of cargo's messages that names executables.
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+    executable: Option<PathBuf>,
+    manifest_path: Option<PathBuf>,
+    profile: Option<Profile>,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+fn test_binary(line: &str) -> Result<Option<TestBinary>, SuiteError> {
+    let message: Message = serde_json::from_str(line).map_err(SuiteError::Message)?;
+    let is_test = message.profile.is_some_and(|profile| profile.test);
+    match (message.executable, message.manifest_path) {
+        (Some(executable), Some(manifest)) if is_test && message.reason == "compiler-artifact" => {
+            let folder = manifest.parent().and_then(|folder| folder.strip_prefix(files::root()).ok());
+            let folder = folder.ok_or_else(|| SuiteError::Foreign { manifest: manifest.clone() })?.to_owned();
+            Ok(Some(TestBinary { executable, folder }))
+        }
+        _ => Ok(None),
+    }
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    target_directory: PathBuf,
+}
+
+/// Where cargo puts what it builds, whatever the caller's settings.
+pub(crate) fn target_folder() -> Result<PathBuf, SuiteError> {
+    let output = process::output(&mut cargo(&["metadata", "--no-deps", "--format-version=1"]))?;
+    let metadata: Metadata = serde_json::from_slice(&output).map_err(SuiteError::Message)?;
+    Ok(metadata.target_directory)
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SuiteError {
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error("the tests do not build: cargo ended with {status}")]
+    Build { status: ExitStatus },
+    #[error("cargo wrote a message that cannot be read")]
+    Message(#[source] serde_json::Error),
+    #[error("{} is outside the workspace", manifest.display())]
+    Foreign { manifest: PathBuf },
+    #[error("cargo build left no program at {}", path.display())]
+    NoZeno { path: PathBuf },
+    #[error("cannot read the tests' output")]
+    Output(#[source] io::Error),
+}

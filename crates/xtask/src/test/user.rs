@@ -1,0 +1,162 @@
+//! An ordinary user to run the suite as, and a copy of the built suite that user can read.
+//!
+//! Never builds anything as that user: the binaries are those the caller has just tested.
+
+use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::suite::{self, Suite, SuiteError};
+use super::tally::Tally;
+use crate::files::{self, FileError};
+use crate::process::{self, ProcessError};
+
+const NAME: &str = "zeno-ci";
+
+#[derive(Debug)]
+pub(super) struct User {
+    pub(super) name: &'static str,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    home: String,
+}
+
+/// Finds the user, or makes it.
+pub(super) fn ensure() -> Result<User, UserError> {
+    if let Some(user) = look_up()? {
+        return Ok(user);
+    }
+    process::quietly(Command::new("useradd").args(["--create-home", "--user-group", NAME]))?;
+    look_up()?.ok_or(UserError::NotMade)
+}
+
+fn look_up() -> Result<Option<User>, UserError> {
+    let passwd = files::read(Path::new("/etc/passwd"))?;
+    let entry = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|entry| entry[0] == NAME);
+    let Some(entry) = entry else { return Ok(None) };
+    match entry[..] {
+        [_, _, uid, gid, _, home, _] => {
+            let number = |text: &str| text.parse().map_err(UserError::Passwd);
+            Ok(Some(User { name: NAME, uid: number(uid)?, gid: number(gid)?, home: home.to_owned() }))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The suite where any user can read it.
+#[derive(Debug)]
+pub(super) struct Staged {
+    folder: TempDir,
+    zeno: PathBuf,
+}
+
+impl Staged {
+    pub(super) fn new(suite: &Suite) -> Result<Self, UserError> {
+        let folder = tempfile::Builder::new()
+            .prefix("zeno-suite-")
+            .permissions(Permissions::from_mode(0o755))
+            .tempdir_in("/var/tmp")
+            .map_err(UserError::Stage)?;
+        copy_checkout(&folder.path().join("checkout"))?;
+        let zeno = folder.path().join("zeno");
+        files::copy(&suite.zeno, &zeno)?;
+        let staged = Self { folder, zeno };
+        for binary in &suite.binaries {
+            files::copy(&binary.executable, &staged.copy_of(&binary.executable))?;
+        }
+        Ok(staged)
+    }
+
+    pub(super) fn run(&self, suite: &Suite, user: &User, tally: &mut Tally) -> Result<(), UserError> {
+        for binary in &suite.binaries {
+            let words =
+                self.words(&self.copy_of(&binary.executable), &binary.folder, user, suite.only.as_deref());
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let before = tally.failed;
+            let folder = self.checkout().join(&binary.folder);
+            let status = suite::watch("setpriv", &words, |command| command.current_dir(&folder), tally)?;
+            if !status.success() && tally.failed == before {
+                tally.broken.push(format!("{} as {} ({status})", binary.folder.display(), user.name));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(self) -> Result<(), UserError> {
+        self.folder.close().map_err(UserError::Stage)
+    }
+
+    fn words(&self, executable: &Path, folder: &Path, user: &User, only: Option<&str>) -> Vec<String> {
+        let checkout = self.checkout();
+        let variables = [
+            ("HOME", user.home.clone()),
+            ("ZENO_BIN", self.zeno.display().to_string()),
+            ("CARGO_MANIFEST_DIR", checkout.join(folder).display().to_string()),
+            ("INSTA_WORKSPACE_ROOT", checkout.display().to_string()),
+            ("INSTA_UPDATE", "no".to_owned()),
+        ];
+        let mut words: Vec<String> = vec![
+            format!("--reuid={}", user.uid),
+            format!("--regid={}", user.gid),
+            "--init-groups".to_owned(),
+        ];
+        words.extend(["--reset-env".to_owned(), "env".to_owned()]);
+        words.extend(variables.map(|(name, value)| format!("{name}={value}")));
+        words.push(executable.display().to_string());
+        words.extend(only.map(str::to_owned));
+        words.push("--show-output".to_owned());
+        words
+    }
+
+    fn copy_of(&self, executable: &Path) -> PathBuf {
+        self.folder.path().join(executable.file_name().expect("cargo names its executables"))
+    }
+
+    fn checkout(&self) -> PathBuf {
+        self.folder.path().join("checkout")
+    }
+}
+
+/// The files git knows or would know: tests read their fixtures and snapshots from there.
+fn copy_checkout(to: &Path) -> Result<(), UserError> {
+    files::make_folder(to)?;
+    let list = process::output(
+        Command::new("git")
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .current_dir(files::root()),
+    )?;
+    for name in list.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let name = OsStr::from_bytes(name);
+        let from = files::root().join(name);
+        // Deleted but not yet committed.
+        if !from.is_file() {
+            continue;
+        }
+        files::make_folder(to.join(name).parent().expect("beneath the checkout"))?;
+        files::copy(&from, &to.join(name))?;
+    }
+    // A strict umask at the caller's must not hide the copy.
+    Ok(process::quietly(Command::new("chmod").args(["-R", "a+rX"]).arg(to))?)
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UserError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error(transparent)]
+    Suite(#[from] SuiteError),
+    #[error("useradd succeeded, but {NAME} is not in /etc/passwd")]
+    NotMade,
+    #[error("/etc/passwd has a user {NAME} with an id that is no number")]
+    Passwd(#[source] std::num::ParseIntError),
+    #[error("cannot make or remove the folder for the copied suite in /var/tmp")]
+    Stage(#[source] io::Error),
+}
