@@ -111,6 +111,7 @@ impl Failure {
             Self::Unconfirmed { .. } => Code::Refused,
             Self::Client(_)
             | Self::Daemon(_)
+            | Self::Launcher(_)
             | Self::OwnProgram(_)
             | Self::Runtime(_)
             | Self::Cwd(_)

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use engine::capture::{Captures, Live};
 use engine::launcher::{Launcher, Rights};
+use engine::machine::Machine;
 use engine::view::Planner;
 use model::exec::ExecRequest;
 use model::mask::Masks;
@@ -35,7 +36,7 @@ pub struct Native(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     home: PathBuf,
-    rights: Rights,
+    machine: Machine,
     launcher: Launcher,
     planner: Planner,
     captures: Captures,
@@ -90,15 +91,17 @@ impl Native {
         }
         let home = std::fs::canonicalize(home)
             .map_err(|source| NativeError::MakeFolder { path: home.to_owned(), source })?;
+        let machine = engine::machine::probe(&home);
         let live = match rights {
             Rights::Root => Live::Redirect,
-            Rights::User { .. } => Live::Stubs,
+            Rights::User { .. } if machine.data_only_stubs => Live::Stubs,
+            Rights::User { .. } => Live::Copy,
         };
         let masks = Masks::built_in();
         let captures = Captures::open(home.join("captures"), live, masks.workspace.clone())?;
         let launcher = Launcher::start(&home, rights, Vec::new())?;
         let planner = Planner::new(home.clone(), rights, masks);
-        Ok(Self(Arc::new(Inner { home, rights, launcher, planner, captures })))
+        Ok(Self(Arc::new(Inner { home, machine, launcher, planner, captures })))
     }
 
     /// The launcher's process id, for accounting.

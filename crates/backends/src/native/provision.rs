@@ -114,7 +114,10 @@ impl Native {
     }
 
     pub(super) fn running(&self, id: SandboxId, process: OwnedFd) -> Result<Running, NativeError> {
-        #[expect(deprecated, reason = "its successor is unsafe; an OwnedFd that is never taken out keeps its promise")]
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe; an OwnedFd that is never taken out keeps its promise"
+        )]
         let process = AsyncFd::new(process).map_err(NativeError::Talk)?;
         Ok(Running { id, process: Arc::new(process) })
     }

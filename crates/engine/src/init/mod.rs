@@ -21,7 +21,6 @@ pub mod wire;
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 
 use model::exec::FrameKind;
 use model::{Code, Problem};
@@ -35,10 +34,6 @@ use crate::view::Plan;
 pub(crate) struct Birth {
     pub(crate) plan: Plan,
     pub(crate) rights: Rights,
-    /// Where the new root is built, in the launcher's view.
-    pub(crate) root: PathBuf,
-    /// The prepared `/dev`.
-    pub(crate) devices: PathBuf,
     /// On it the launcher hands over the mounts.
     pub(crate) launcher: OwnedFd,
     pub(crate) listener: OwnedFd,

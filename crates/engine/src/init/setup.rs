@@ -8,8 +8,8 @@ use std::path::Path;
 use model::net::Net;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
-    fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount, move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
+    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
 };
 
 use super::Birth;
@@ -38,30 +38,27 @@ pub(super) fn build(birth: &Birth) -> Result<(), LaunchError> {
     }
     rustix::system::sethostname(plan.hostname.as_bytes())
         .map_err(|e| LaunchError::new("set the host name", e))?;
-    let (places, mounts) = wait_for_launcher(birth)?;
+    let (places, mut mounts) = wait_for_launcher(birth)?;
     become_root(birth.rights)?;
+    let devices =
+        mounts.pop().ok_or_else(|| LaunchError::new("find the devices' mount", rustix::io::Errno::INVAL))?;
 
     let mut parts = places.into_iter().zip(mounts);
-    let root_mount = match &plan.root {
-        Root::FirstPart => parts.next().map(|(_, mount)| mount),
-        Root::Skeleton(_) => None,
+    let root = match &plan.root {
+        Root::Skeleton(bones) => skeleton(bones)?,
+        Root::FirstPart => match parts.next() {
+            Some((_, mount)) => mount,
+            None => return Err(LaunchError::new("find the root's mount", rustix::io::Errno::INVAL)),
+        },
     };
-    let root = match (&plan.root, root_mount) {
-        (Root::Skeleton(bones), _) => skeleton(&birth.root, bones)?,
-        (Root::FirstPart, Some(mount)) => {
-            attach(&mount, CWD.as_fd(), &birth.root, "/")?;
-            open_folder(&birth.root)?
-        }
-        (Root::FirstPart, None) => {
-            return Err(LaunchError::new("find the root's mount", rustix::io::Errno::INVAL));
-        }
-    };
+    // On top of the old root: no path of the host has to be walked, which our user may not be allowed to.
+    attach(&root, CWD.as_fd(), Path::new("/"), "/")?;
     for (place, mount) in parts {
         let point = &plan.parts[place].mountpoint;
         let target = beneath(&root, point)?;
         attach(&mount, target.as_fd(), Path::new(""), &point.to_string_lossy())?;
     }
-    let devices = devices(birth, &root)?;
+    attach_devices(&devices, &root)?;
     proc(&root, &devices)?;
     sys_folder(plan.net, &root)?;
     if matches!(plan.root, Root::Skeleton(_)) {
@@ -94,10 +91,11 @@ fn become_root(rights: Rights) -> Result<(), LaunchError> {
 }
 
 /// A small tmpfs with the plan's folders, links and files.
-fn skeleton(point: &Path, bones: &[Bone]) -> Result<OwnedFd, LaunchError> {
+fn skeleton(bones: &[Bone]) -> Result<OwnedFd, LaunchError> {
     let failed = |e: std::io::Error| LaunchError::new("make the skeleton of /", e);
-    mount("zeno-root", point, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0755,size=16m")
-        .map_err(|e| failed(e.into()))?;
+    let quiet = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let root = fresh("tmpfs", &[("mode", "0755"), ("size", "16m")], quiet)?;
+    let point = crate::through(root.as_fd(), "");
     for bone in bones {
         let path = point.join(bone.path.strip_prefix("/").unwrap_or(&bone.path));
         match &bone.kind {
@@ -118,16 +116,12 @@ fn skeleton(point: &Path, bones: &[Bone]) -> Result<OwnedFd, LaunchError> {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(failed)?;
         }
     }
-    open_folder(point)
+    Ok(root)
 }
 
 /// A copy of the prepared `/dev`, with its own terminals and shared memory.
-fn devices(birth: &Birth, root: &OwnedFd) -> Result<OwnedFd, LaunchError> {
-    let failed = |e: rustix::io::Errno| LaunchError::new("make /dev", e);
-    let flags =
-        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
-    let devices = open_tree(CWD, &birth.devices, flags).map_err(failed)?;
-    attach(&devices, beneath(root, Path::new("/dev"))?.as_fd(), Path::new(""), "/dev")?;
+fn attach_devices(devices: &OwnedFd, root: &OwnedFd) -> Result<(), LaunchError> {
+    attach(devices, beneath(root, Path::new("/dev"))?.as_fd(), Path::new(""), "/dev")?;
     let private = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let terminals: &[_] = &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0620")];
     let terminals = fresh("devpts", terminals, private)?;
@@ -136,8 +130,7 @@ fn devices(birth: &Birth, root: &OwnedFd) -> Result<OwnedFd, LaunchError> {
     let memory = fresh("tmpfs", &[("mode", "1777"), ("size", "50%")], private)?;
     attach(&memory, beneath(root, Path::new("/dev/shm"))?.as_fd(), Path::new(""), "/dev/shm")?;
     sys::add_mount_flags(devices.as_fd(), libc::MOUNT_ATTR_RDONLY, false)
-        .map_err(|e| LaunchError::new("make /dev read-only", e))?;
-    Ok(devices)
+        .map_err(|e| LaunchError::new("make /dev read-only", e))
 }
 
 fn proc(root: &OwnedFd, devices: &OwnedFd) -> Result<(), LaunchError> {
@@ -226,9 +219,4 @@ fn beneath(root: &OwnedFd, path: &Path) -> Result<OwnedFd, LaunchError> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     openat2(root, inside, flags, Mode::empty(), resolve)
         .map_err(|e| LaunchError::new(format!("find the mount point `{}`", path.display()), e))
-}
-
-fn open_folder(path: &Path) -> Result<OwnedFd, LaunchError> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).map_err(|e| LaunchError::new("open the new root", e))
 }

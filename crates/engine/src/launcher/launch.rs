@@ -81,8 +81,6 @@ fn launch(
             init::main(init::Birth {
                 plan: order.plan,
                 rights: stage.rights,
-                root: stage.root_point(),
-                devices: stage.device_folder(),
                 launcher: from_launcher,
                 listener,
                 conversation,
@@ -136,6 +134,7 @@ fn prepare(
             Err(error) => return Err(error),
         }
     }
+    mounts.push(stage.copy_devices()?);
     let go =
         serde_json::to_vec(&mounted).map_err(|e| LaunchError::new("write to init", io::Error::from(e)))?;
     let descriptors: Vec<_> = mounts.iter().map(AsFd::as_fd).collect();

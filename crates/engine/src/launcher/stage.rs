@@ -1,5 +1,5 @@
 //! The launcher's own place: a mount namespace with a small tmpfs in which everything shared by sandboxes is prepared
-//! once: idmapped clones of the machine's mounts and of the store, a `/dev` to copy, hiding layers, a mount point for new roots.
+//! once: idmapped clones of the machine's mounts and of the store, a `/dev` to copy, hiding layers.
 
 use std::collections::HashMap;
 use std::fs;
@@ -48,7 +48,7 @@ impl Stage {
             Rights::User { .. } => None,
         };
         let stage = Self { home, rights, folder, layer_map, clones: HashMap::new(), hiding: HashMap::new() };
-        for name in ["root", "low", "hide", "store"] {
+        for name in ["low", "hide", "store"] {
             stage.make_folder(name)?;
         }
         super::devices::prepare(&stage.make_folder("dev")?, rights)?;
@@ -58,13 +58,11 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Where init builds its root.
-    pub(super) fn root_point(&self) -> PathBuf {
-        self.folder.join("root")
-    }
-
-    pub(super) fn device_folder(&self) -> PathBuf {
-        self.folder.join("dev")
+    /// A copy of the prepared `/dev`, attached nowhere.
+    pub(super) fn copy_devices(&self) -> Result<OwnedFd, LaunchError> {
+        let flags =
+            OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+        open_tree(CWD, self.folder.join("dev"), flags).map_err(|e| LaunchError::new("copy /dev", e))
     }
 
     pub(super) fn hiding_folder(&self) -> PathBuf {

@@ -62,7 +62,7 @@ where
     log::start(&options.home, options.log.as_deref())?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(DaemonError::Runtime)?;
-    let outcome = runtime.block_on(run(options, &lock, build(prepared, options.home.clone())));
+    let outcome = runtime.block_on(serve_all(options, &lock, build(prepared, options.home.clone())));
     if let Err(error) = &outcome {
         tracing::error!(error = error as &dyn std::error::Error, "the daemon failed");
     }
@@ -85,7 +85,7 @@ fn detach() -> Result<(), DaemonError> {
     }
 }
 
-async fn run<F>(options: &DaemonOptions, lock: &home::Lock, build: F) -> Result<(), DaemonError>
+async fn serve_all<F>(options: &DaemonOptions, lock: &home::Lock, build: F) -> Result<(), DaemonError>
 where
     F: Future<Output = Result<Served, AnyError>>,
 {
