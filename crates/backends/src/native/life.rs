@@ -1,6 +1,7 @@
 //! Pausing, stopping, ending, and what a sandbox has used.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use engine::init::log::EXPIRED;
@@ -44,6 +45,7 @@ impl Native {
     /// Ends every process; keeps the layers, on disk.
     pub async fn stop(&self, running: &Running) -> Result<(), Problem> {
         kill(running).await?;
+        self.held().remove(&running.id);
         let upper = self.folder(running).upper();
         tokio::task::spawn_blocking(move || disk::sync(&upper)).await.map_err(NativeError::from)??;
         Ok(())
@@ -55,25 +57,23 @@ impl Native {
         self.remove(id)
     }
 
-    /// As [`Self::teardown`], for a sandbox in hand: saves finding its init again.
-    pub async fn teardown_running(&self, running: &Running) -> Result<(), Problem> {
-        kill(running).await?;
-        self.remove(running.id)
-    }
-
     fn remove(&self, id: SandboxId) -> Result<(), Problem> {
         tokio::task::block_in_place(|| {
             self.0.captures.release(id);
+            self.0.unlimit(id)?;
             Folder::of(&self.0.home, id).remove()
         })?;
         Ok(())
     }
 
-    /// Ends the init of a sandbox of which we hold nothing but the name.
+    /// Ends the init of a sandbox, whether we hold it or know nothing but its name.
     pub(super) async fn kill_leftover(&self, id: SandboxId) -> Result<(), Problem> {
+        let held = self.held().remove(&id);
+        if let Some(running) = held {
+            return Ok(kill(&running).await?);
+        }
         let folder = Folder::of(&self.0.home, id);
         let Ok(stream) = talk::connect(&folder.0).await else { return Ok(()) };
-        use std::os::fd::AsFd;
         let peer =
             rustix::net::sockopt::socket_peercred(stream.as_fd()).map_err(|e| NativeError::Talk(e.into()))?;
         match rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty()) {
@@ -98,8 +98,11 @@ impl Native {
         Ok(read.await.map_err(NativeError::from)??)
     }
 
-    /// Drops captures that no sandbox of these needs.
+    /// Drops captures and cgroups that no sandbox of these needs.
     pub fn sweep(&self, alive: &[SandboxId]) {
+        for error in self.0.machine.cgroup.sweep(alive) {
+            tracing::warn!(error = &error as &dyn std::error::Error, "a cgroup of a sandbox that is gone stays behind");
+        }
         self.0.captures.sweep(alive);
     }
 

@@ -7,16 +7,19 @@ mod command;
 mod disk;
 mod host;
 mod life;
+mod limits;
 mod problem;
 mod provision;
 mod store;
 mod talk;
 
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::capture::{Captures, Live};
+use engine::cgroup::Cgroup;
 use engine::launcher::{Launcher, Rights};
 use engine::machine::Machine;
 use engine::view::Planner;
@@ -40,6 +43,10 @@ struct Inner {
     launcher: Launcher,
     planner: Planner,
     captures: Captures,
+    /// What the caps shared by all sandboxes do not cover here.
+    shared_caveats: Vec<Caveat>,
+    /// Those we hold, so that ending one needs no search.
+    held: Mutex<HashMap<SandboxId, Running>>,
 }
 
 /// A sandbox that runs now. Cheap to clone.
@@ -99,9 +106,15 @@ impl Native {
         };
         let masks = Masks::built_in();
         let captures = Captures::open(home.join("captures"), live, masks.workspace.clone())?;
-        let launcher = Launcher::start(&home, rights, Vec::new())?;
+        let shared = machine.cgroup.shared()?;
+        let join = shared.cgroup.iter().flat_map(Cgroup::process_files).collect();
+        let launcher = Launcher::start(&home, rights, join)?;
         let planner = Planner::new(home.clone(), rights, masks);
-        Ok(Self(Arc::new(Inner { home, machine, launcher, planner, captures })))
+        Ok(Self(Arc::new(Inner { home, machine, launcher, planner, captures, shared_caveats: shared.caveats, held: Mutex::default() })))
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<SandboxId, Running>> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The launcher's process id, for accounting.

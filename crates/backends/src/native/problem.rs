@@ -4,9 +4,12 @@ use std::io;
 use std::path::PathBuf;
 
 use engine::capture::CaptureError;
+use engine::cgroup::Unenforceable;
 use engine::launcher::LauncherError;
 use engine::view::ViewError;
 use model::{Code, Problem};
+
+use super::limits::flag;
 
 #[derive(Debug, thiserror::Error)]
 pub enum NativeError {
@@ -24,6 +27,10 @@ pub enum NativeError {
     Workspace { path: PathBuf, source: io::Error },
     #[error("could not freeze the workspace")]
     Capture(#[from] CaptureError),
+    #[error("this machine cannot enforce {}", list(.0))]
+    Unenforceable(Vec<Unenforceable>),
+    #[error("could not limit the sandbox")]
+    Cgroup(#[from] engine::cgroup::Error),
     #[error("could not plan the sandbox's view of this machine")]
     View(#[from] ViewError),
     #[error("could not make the sandbox")]
@@ -48,6 +55,12 @@ impl From<NativeError> for Problem {
                 Self::from_error(Code::DiskFull, &error)
                     .hint("make room on the disk that holds ZENO_HOME, or move it")
             }
+            NativeError::Unenforceable(missing) => {
+                let problem = Self::from_error(Code::LimitUnenforceable, &error);
+                let remedies = missing.iter().map(|missing| &missing.remedy).filter(|remedy| !remedy.is_empty());
+                let problem = remedies.fold(problem, |problem, remedy| problem.hint(remedy));
+                problem.hint("or accept that it is not enforced: --best-effort")
+            }
             NativeError::Workspace { .. } => Self::from_error(Code::WorkspaceGone, &error)
                 .hint("run it from a folder that exists, or with --no-workspace"),
             NativeError::Launch(LauncherError::Launch(_)) => Self::from_error(Code::MachineUnable, &error)
@@ -55,4 +68,8 @@ impl From<NativeError> for Problem {
             _ => Self::from_error(Code::Internal, &error),
         }
     }
+}
+
+fn list(missing: &[Unenforceable]) -> String {
+    missing.iter().map(|missing| flag(missing.controller)).collect::<Vec<_>>().join(", ")
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::capture::Frozen;
+use engine::cgroup::Cgroup;
 use engine::init::wire::{Pong, Request};
 use engine::launcher::{Launched, Order};
 use engine::view::Ask;
@@ -119,7 +120,9 @@ impl Native {
             reason = "its successor is unsafe; an OwnedFd that is never taken out keeps its promise"
         )]
         let process = AsyncFd::new(process).map_err(NativeError::Talk)?;
-        Ok(Running { id, process: Arc::new(process) })
+        let running = Running { id, process: Arc::new(process) };
+        self.held().insert(id, running.clone());
+        Ok(running)
     }
 }
 
@@ -133,6 +136,7 @@ impl Inner {
     ) -> Result<Made, NativeError> {
         let folder = Folder::of(&self.home, order.id);
         folder.make()?;
+        let enforced = self.enforce(order.id, &order.request.limits)?;
         let frozen = self.freeze(order.id, order.request, progress)?;
         let ask =
             Ask { id: order.id, request: order.request, frozen: frozen.as_ref(), deadline: order.deadline };
@@ -141,9 +145,10 @@ impl Inner {
             masked.extend(frozen.masked.iter().cloned());
             caveats.extend(frozen.caveats.iter().cloned());
         }
+        caveats.extend(enforced.caveats);
         let stored = Stored { plan, frozen, masked, caveats };
         folder.write(&stored)?;
-        self.launch(&folder, stored, opening)
+        self.launch(&folder, stored, enforced.cgroup.as_ref(), opening)
     }
 
     /// The same for a sandbox that has its layers already. Its frozen workspace stays the one it was made with.
@@ -155,7 +160,8 @@ impl Inner {
             self.captures.adopt(order.id, frozen)?;
         }
         folder.clear_scratch()?;
-        self.launch(&folder, stored, opening)
+        let enforced = self.enforce(order.id, &order.request.limits)?;
+        self.launch(&folder, stored, enforced.cgroup.as_ref(), opening)
     }
 
     fn freeze(
@@ -178,7 +184,13 @@ impl Inner {
         Ok(Some(self.captures.freeze(&path, id, &unmask, &|step| progress(step))?))
     }
 
-    fn launch(&self, folder: &Folder, stored: Stored, opening: &[u8]) -> Result<Made, NativeError> {
+    fn launch(
+        &self,
+        folder: &Folder,
+        stored: Stored,
+        cgroup: Option<&Cgroup>,
+        opening: &[u8],
+    ) -> Result<Made, NativeError> {
         folder.make_parts(&stored.plan.parts)?;
         let path = folder.log();
         let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
@@ -192,7 +204,8 @@ impl Inner {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => 0,
             Err(error) => return Err(NativeError::Talk(error)),
         };
-        let order = Order { plan: stored.plan, conversation: &theirs, log: &log, join: Vec::new() };
+        let join = cgroup.map(Cgroup::process_files).unwrap_or_default();
+        let order = Order { plan: stored.plan, conversation: &theirs, log: &log, join };
         let mut launched = self.launcher.launch(order)?;
         conversation.set_nonblocking(false).map_err(NativeError::Talk)?;
         conversation.write_all(&opening[early..]).map_err(NativeError::Talk)?;

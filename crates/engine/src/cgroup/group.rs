@@ -101,6 +101,12 @@ impl Cgroup {
         self.directories.iter().try_for_each(|directory| join(directory, pid))
     }
 
+    /// The files to which a process id is written to move it in.
+    #[must_use]
+    pub fn process_files(&self) -> Vec<PathBuf> {
+        self.directories.iter().map(|directory| directory.join(PROCS)).collect()
+    }
+
     /// Descriptors for a process that is to enter by itself: it writes `0` to each. The right to do so was
     /// checked here, at opening.
     ///

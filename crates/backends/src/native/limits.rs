@@ -1,0 +1,69 @@
+//! Limits: enforced hard, or refused with the remedy, or, where the user said so, accepted as a caveat.
+
+use engine::cgroup::{Cgroup, Controller, Unenforceable};
+use model::caveat::CaveatKind;
+use model::limits::Limits;
+use model::{Caveat, SandboxId};
+
+use super::Inner;
+use super::problem::NativeError;
+
+/// What holds for one sandbox.
+#[derive(Debug, Default)]
+pub(super) struct Enforced {
+    pub(super) cgroup: Option<Cgroup>,
+    pub(super) caveats: Vec<Caveat>,
+}
+
+impl Inner {
+    /// Makes what enforces these limits. On error nothing is left behind.
+    pub(super) fn enforce(&self, id: SandboxId, limits: &Limits) -> Result<Enforced, NativeError> {
+        let mut limits = limits.clone();
+        let mut caveats = self.shared_caveats.clone();
+        if let Err(missing) = self.machine.cgroup.can_enforce(&limits) {
+            if !limits.best_effort {
+                return Err(NativeError::Unenforceable(missing));
+            }
+            for Unenforceable { controller, remedy } in missing {
+                forget(&mut limits, controller);
+                let mut text = format!("{} is not enforced on this machine", flag(controller));
+                if !remedy.is_empty() {
+                    text += &format!("; this would change it: {remedy}");
+                }
+                caveats.push(Caveat::new(CaveatKind::Limit, text));
+            }
+        }
+        // What is limited by a cgroup of its own needs no word about the shared one.
+        if limits.memory.is_some() && limits.pids.is_some() {
+            caveats.retain(|caveat| !self.shared_caveats.contains(caveat));
+        }
+        Ok(Enforced { cgroup: self.machine.cgroup.create(id, &limits)?, caveats })
+    }
+
+    /// Removes the cgroup of a sandbox that has no processes any more.
+    pub(super) fn unlimit(&self, id: SandboxId) -> Result<(), NativeError> {
+        match self.machine.cgroup.find(id) {
+            Some(cgroup) => Ok(cgroup.remove()?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The option with which a limit of this kind is asked for.
+pub(super) fn flag(controller: Controller) -> &'static str {
+    match controller {
+        Controller::Cpu => "--cpus",
+        Controller::Memory => "--memory",
+        Controller::Pids => "--pids",
+        Controller::Freezer => "pause",
+    }
+}
+
+fn forget(limits: &mut Limits, controller: Controller) {
+    match controller {
+        Controller::Cpu => limits.cpus = None,
+        Controller::Memory => limits.memory = None,
+        Controller::Pids => limits.pids = None,
+        Controller::Freezer => {}
+    }
+}
