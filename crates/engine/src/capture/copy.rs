@@ -238,7 +238,7 @@ fn copy_bytes(source: &OwnedFd, target: &OwnedFd, seen: &Seen) -> io::Result<()>
         }
     }
     if !seen.is_sparse {
-        return copy_range(source, target, 0, u64::MAX);
+        return copy_range(source, target, 0, u64::MAX, size);
     }
     let mut at = 0;
     while at < size {
@@ -248,25 +248,34 @@ fn copy_bytes(source: &OwnedFd, target: &OwnedFd, seen: &Seen) -> io::Result<()>
             Err(error) => return Err(error.into()),
         };
         at = rustix::fs::seek(source, SeekFrom::Hole(data))?;
-        copy_range(source, target, data, at - data)?;
+        copy_range(source, target, data, at - data, at - data)?;
     }
     rustix::fs::ftruncate(target, size)?;
     Ok(())
 }
 
-fn copy_range(source: &OwnedFd, target: &OwnedFd, mut at: u64, mut left: u64) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER];
+/// Copies up to `left` bytes or to the end, whichever comes first; about `expected` will be there.
+fn copy_range(
+    source: &OwnedFd,
+    target: &OwnedFd,
+    mut at: u64,
+    mut left: u64,
+    expected: u64,
+) -> io::Result<()> {
+    // One byte more than expected: a read that comes back short has met the end.
+    let length = usize::try_from(expected).unwrap_or(BUFFER).saturating_add(1).min(BUFFER);
+    let mut buffer = vec![0; length];
     while left > 0 {
-        let want = usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER);
+        let want = usize::try_from(left).unwrap_or(length).min(length);
         let got = rustix::io::retry_on_intr(|| rustix::io::pread(source, &mut buffer[..want], at))?;
-        if got == 0 {
-            break;
-        }
         let mut written = 0;
         while written < got {
             let place = at + written as u64;
             written +=
                 rustix::io::retry_on_intr(|| rustix::io::pwrite(target, &buffer[written..got], place))?;
+        }
+        if got < want {
+            break;
         }
         at += got as u64;
         left -= got as u64;

@@ -124,7 +124,7 @@ impl Repository {
 /// The ignore rules that hold in one directory, and what they lean on.
 #[derive(Debug)]
 pub(super) struct Rules {
-    above: Option<Arc<Rules>>,
+    above: Option<Arc<Self>>,
     own: Option<Gitignore>,
     pub(super) repository: Arc<Repository>,
 }

@@ -151,18 +151,17 @@ impl Layer {
 
     /// All paths that stand in the layer: what it changes, compared with those below, and the ways there.
     pub(super) fn changes(&self) -> io::Result<Vec<Vec<u8>>> {
-        self.walk(|_| Ok(true)).map(|(_, paths)| paths)
+        self.walk(|_| Ok(true)).map(|walk| walk.paths)
     }
 
     /// The folders that merely lead to changes.
     pub(super) fn leads(&self) -> io::Result<Vec<Vec<u8>>> {
-        self.walk(|dir| Ok(kind_of(dir, self.flavour)? == Kind::Lead)).map(|(folders, _)| folders)
+        self.walk(|dir| Ok(kind_of(dir, self.flavour)? == Kind::Lead)).map(|walk| walk.folders)
     }
 
     /// The folders for which `enter` holds, and all paths in them.
-    fn walk(&self, enter: impl Fn(&OwnedFd) -> io::Result<bool>) -> io::Result<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
-        let mut folders = Vec::new();
-        let mut paths = Vec::new();
+    fn walk(&self, enter: impl Fn(&OwnedFd) -> io::Result<bool>) -> io::Result<Walk> {
+        let mut walk = Walk::default();
         let mut pending = vec![Vec::new()];
         while let Some(path) = pending.pop() {
             let dir = open_beneath(&self.root, &path)?;
@@ -174,12 +173,18 @@ impl Layer {
                 if file_type == FileType::Directory {
                     pending.push(child.clone());
                 }
-                paths.push(child);
+                walk.paths.push(child);
             }
-            folders.push(path);
+            walk.folders.push(path);
         }
-        Ok((folders, paths))
+        Ok(walk)
     }
+}
+
+#[derive(Debug, Default)]
+struct Walk {
+    folders: Vec<Vec<u8>>,
+    paths: Vec<Vec<u8>>,
 }
 
 pub(super) fn kind_of(dir: impl AsFd, flavour: Flavour) -> io::Result<Kind> {

@@ -1,6 +1,10 @@
 //! The real thing: real files, real overlays, real git.
 
+mod crash;
+mod edits;
 mod fresh;
+mod odd;
+mod random;
 mod tree;
 mod view;
 
@@ -62,10 +66,20 @@ impl Lab {
         (holder, self.captures.freeze(&self.work(), holder, &[], &|_| ()).unwrap())
     }
 
-    /// As after a crash of the daemon: nothing is saved, nobody is adopted.
+    /// As after a crash of the daemon: what would have been saved at its end is not, and nobody is adopted.
     pub(super) fn restart(&mut self) {
-        let fresh = open(&self.dir.path().join("store"), self.live);
-        std::mem::forget(std::mem::replace(&mut self.captures, fresh));
+        let store = self.outside("store");
+        let saved: Vec<_> = std::fs::read_dir(&store)
+            .unwrap()
+            .flat_map(|capture| std::fs::read_dir(capture.unwrap().path()).unwrap())
+            .map(|file| file.unwrap().path())
+            .filter(|file| file.is_file())
+            .map(|file| (std::fs::read(&file).unwrap(), file))
+            .collect();
+        let nothing = open(&self.outside("nothing"), self.live);
+        drop(std::mem::replace(&mut self.captures, nothing));
+        saved.into_iter().for_each(|(text, file)| std::fs::write(file, text).unwrap());
+        self.captures = open(&store, self.live);
     }
 
     pub(super) fn git(&self, arguments: &[&str]) {

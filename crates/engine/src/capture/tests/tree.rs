@@ -51,7 +51,13 @@ pub(super) fn merge(layers: &[std::path::PathBuf]) -> Tree {
                 && kind_of(open_beneath(dir, name).unwrap(), Flavour::of_this_user()).unwrap() == Kind::Lead;
             if !is_lead {
                 let below = join(path, b"");
-                tree.retain(|other, _| other != path && !other.starts_with(&below));
+                tree.remove(path);
+                let gone: Vec<_> = tree
+                    .range(below.clone()..)
+                    .map(|(path, _)| path.clone())
+                    .take_while(|path| path.starts_with(&below))
+                    .collect();
+                gone.iter().for_each(|path| drop(tree.remove(path)));
             }
             if seen.file_type() != FileType::CharacterDevice {
                 tree.insert(path.to_vec(), node(dir, name, seen));
