@@ -1,62 +1,83 @@
-//! Stub until the `capture` branch is merged.
-use std::path::{Path, PathBuf};
+//! The frozen copy of a workspace: directories on disk that somebody else mounts as an overlay's lowers.
+//!
+//! A workspace is captured once and kept current by copying what changed. What a sandbox was given never changes
+//! under it: as long as anybody holds a layer, changes go into a new one on top.
+//!
+//! Never mounts anything, never follows a symlink, never writes into a workspace, never leaves it.
 
-use model::caveat::Caveat;
-use model::mask::NameMask;
+mod absorb;
+mod captures;
+mod copy;
+mod error;
+mod extra;
+mod files;
+mod git;
+mod index;
+mod journal;
+mod judge;
+mod layer;
+mod metadata;
+mod pass;
+mod pins;
+mod place;
+mod pool;
+mod report;
+mod root;
+mod state;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use model::Caveat;
 use model::sandbox::Masked;
 use serde::{Deserialize, Serialize};
 
-pub const FROZEN_ROOT: &str = ".zeno-frozen";
+pub use captures::Captures;
+pub use error::CaptureError;
+pub use git::worktree_around;
 
-#[derive(Serialize, Deserialize, Clone, Debug)]
+/// How folders that git ignores are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Live {
+    /// Read live, through `trusted.overlay.redirect` into the worktree as the lowest layer. For root.
+    Redirect,
+    /// Files are read live, through metacopy stubs over the worktree as a data-only layer (`userxattr`, Linux 6.16).
+    Stubs,
+    /// Copied like everything else.
+    Copy,
+}
+
+/// A pinned state of a workspace. Goes into the sandbox's plan, and back in through [`Captures::adopt`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Frozen {
     pub workspace: PathBuf,
     pub generation: u64,
-    pub taken: jiff::Timestamp,
+    pub taken: Timestamp,
+    /// The workspace, and the git directory it belongs to if that lies elsewhere.
     pub parts: Vec<FrozenPart>,
     pub caveats: Vec<Caveat>,
     pub masked: Vec<Masked>,
 }
-#[derive(Serialize, Deserialize, Clone, Debug)]
+
+/// One overlay to mount. Only its sub-folder [`FROZEN_ROOT`] is to be shown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FrozenPart {
     pub mountpoint: PathBuf,
+    /// Absolute, newest first; each contains [`FROZEN_ROOT`].
     pub layers: Vec<PathBuf>,
+    /// The worktree itself: the lowest lower ([`Live::Redirect`]), or data-only ([`Live::Stubs`]).
     pub live: Option<PathBuf>,
 }
-#[derive(Clone, Copy, Debug)]
-pub enum Live {
-    Redirect,
-    Stubs,
-    Copy,
+
+/// How far a capture has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub files: u64,
+    pub bytes: u64,
 }
-#[derive(Debug, thiserror::Error)]
-#[error("no capture yet")]
-pub struct CaptureError;
-#[derive(Debug)]
-pub struct Captures;
-#[must_use]
-pub fn worktree_around(_: &Path) -> Option<PathBuf> {
-    None
-}
-impl Captures {
-    pub fn open(_: PathBuf, _: Live, _: Vec<NameMask>) -> Result<Self, CaptureError> {
-        Ok(Self)
-    }
-    pub fn freeze(
-        &self,
-        _: &Path,
-        _: model::SandboxId,
-        _: &[PathBuf],
-        _: &dyn Fn(model::exec::Progress),
-    ) -> Result<Frozen, CaptureError> {
-        Err(CaptureError)
-    }
-    pub fn adopt(&self, _: model::SandboxId, _: &Frozen) -> Result<(), CaptureError> {
-        Ok(())
-    }
-    pub fn release(&self, _: model::SandboxId) {}
-    pub fn behind(&self, _: &Frozen, _: usize) -> Result<(Vec<PathBuf>, u64), CaptureError> {
-        Err(CaptureError)
-    }
-    pub fn sweep(&self, _: &[model::SandboxId]) {}
-}
+
+/// The folder of a layer that holds the frozen tree: an overlay's root is always merged, its folders need not be.
+pub const FROZEN_ROOT: &str = ".zeno-frozen";

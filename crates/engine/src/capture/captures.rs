@@ -1,0 +1,173 @@
+//! All frozen workspaces of one daemon.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use model::SandboxId;
+use model::mask::NameMask;
+
+use super::git::foreign_git_dir;
+use super::index::Role;
+use super::pins::Pins;
+use super::place::ORIGIN;
+use super::root::{Root, remove_path};
+use super::{CaptureError, Frozen, FrozenPart, Live, Progress};
+
+/// The store of frozen workspaces. One per daemon; may be used from any thread.
+#[derive(Debug)]
+pub struct Captures {
+    dir: PathBuf,
+    live: Live,
+    masks: Vec<NameMask>,
+    roots: Mutex<HashMap<PathBuf, Arc<Root>>>,
+    pins: Arc<Pins>,
+}
+
+impl Captures {
+    /// Opens the store at `dir`, which is made if it is not there.
+    pub fn open(dir: &Path, live: Live, masks: Vec<NameMask>) -> Result<Self, CaptureError> {
+        let failed = |source| CaptureError::OpenStore { path: dir.to_owned(), source };
+        std::fs::create_dir_all(dir).map_err(failed)?;
+        let dir = dir.canonicalize().map_err(failed)?;
+        // The copies are as secret as their originals; who may enter the original does not matter here.
+        rustix::fs::chmod(&dir, rustix::fs::Mode::RWXU)
+            .map_err(|source| CaptureError::OpenStore { path: dir.clone(), source: source.into() })?;
+        Ok(Self { dir, live, masks, roots: Mutex::default(), pins: Arc::default() })
+    }
+
+    /// Brings the frozen copy of `workspace` up to date and pins it for `holder`.
+    ///
+    /// `unmask` names masked files that this holder sees all the same: by the mask's name, or by path.
+    pub fn freeze(
+        &self,
+        workspace: &Path,
+        holder: SandboxId,
+        unmask: &[String],
+        progress: &dyn Fn(Progress),
+    ) -> Result<Frozen, CaptureError> {
+        let failed = |source| CaptureError::FindWorkspace { path: workspace.to_owned(), source };
+        let workspace = workspace.canonicalize().map_err(failed)?;
+        if !workspace.is_dir() {
+            return Err(CaptureError::NotADirectory { path: workspace });
+        }
+        if self.dir.starts_with(&workspace) || workspace.starts_with(&self.dir) {
+            return Err(CaptureError::StoreInside { workspace, store: self.dir.clone() });
+        }
+        let taken = Timestamp::now();
+        let pinned = self.root(&workspace, Role::Work)?.freeze(holder, unmask, progress)?;
+        let live = match self.live {
+            Live::Redirect | Live::Stubs => Some(workspace.clone()),
+            Live::Copy => None,
+        };
+        let mut frozen = Frozen {
+            parts: vec![FrozenPart { mountpoint: workspace.clone(), layers: pinned.layers, live }],
+            workspace,
+            generation: pinned.generation,
+            taken,
+            caveats: pinned.caveats,
+            masked: pinned.masked,
+        };
+        if let Some(git_dir) = foreign_git_dir(&frozen.workspace) {
+            let pinned = self.root(&git_dir, Role::Git)?.freeze(holder, &[], progress)?;
+            frozen.parts.push(FrozenPart { mountpoint: git_dir, layers: pinned.layers, live: None });
+            frozen.caveats.extend(pinned.caveats);
+        }
+        Ok(frozen)
+    }
+
+    /// After a restart: pins again what a sandbox was mounted from. Call before [`Self::sweep`].
+    pub fn adopt(&self, holder: SandboxId, frozen: &Frozen) -> Result<(), CaptureError> {
+        for layer in frozen.parts.iter().flat_map(|part| &part.layers) {
+            if !layer.starts_with(&self.dir) {
+                return Err(CaptureError::NotALayer { path: layer.clone() });
+            }
+            if !layer.join(super::FROZEN_ROOT).is_dir() {
+                return Err(CaptureError::LayerGone { path: layer.clone() });
+            }
+        }
+        frozen.parts.iter().for_each(|part| self.pins.add(holder, &part.layers));
+        Ok(())
+    }
+
+    /// Gives up what `holder` has pinned. Its mounts must be gone.
+    pub fn release(&self, holder: SandboxId) {
+        let freed = self.pins.remove(holder);
+        for root in self.known_roots(|store| freed.iter().any(|layer| layer.starts_with(store))) {
+            if let Err(error) = root.tidy() {
+                tracing::warn!(%error, "tidy up after a sandbox");
+            }
+        }
+    }
+
+    /// What moved on in reality since a pinned frozen state: the first `cap` paths, and how many there are.
+    pub fn behind(&self, frozen: &Frozen, cap: usize) -> Result<(Vec<PathBuf>, u64), CaptureError> {
+        let Some(part) = frozen.parts.first() else { return Ok((Vec::new(), 0)) };
+        self.root(&part.mountpoint, Role::Work)?.behind(&part.layers, cap)
+    }
+
+    /// After a restart, once every living sandbox is adopted: drops what nobody holds, and the captures of
+    /// workspaces that are gone.
+    pub fn sweep(&self, alive: &[SandboxId]) -> Result<(), CaptureError> {
+        self.pins.settle(alive);
+        let failed = |source| CaptureError::OpenStore { path: self.dir.clone(), source };
+        for entry in std::fs::read_dir(&self.dir).map_err(failed)? {
+            let store = entry.map_err(failed)?.path();
+            let origin =
+                std::fs::read(store.join(ORIGIN)).map(|path| PathBuf::from(OsStr::from_bytes(&path)));
+            match origin {
+                Ok(origin) if origin.is_dir() => {
+                    let role = if store.extension().is_some() { Role::Git } else { Role::Work };
+                    self.root(&origin, role)?.tidy()?;
+                }
+                Ok(_) | Err(_) if self.pins.any_beneath(&store) => {}
+                Ok(_) | Err(_) => {
+                    self.lock().remove(&store);
+                    remove_path(&store).map_err(|source| CaptureError::OpenStore { path: store, source })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn root(&self, path: &Path, role: Role) -> Result<Arc<Root>, CaptureError> {
+        let store = self.dir.join(key(path, role));
+        let mut roots = self.lock();
+        if let Some(root) = roots.get(&store) {
+            return Ok(root.clone());
+        }
+        let root = Root::open(path, role, self.live, &self.masks, &store, &self.pins)
+            .map_err(|source| CaptureError::OpenStore { path: store.clone(), source })?;
+        Ok(roots.entry(store).or_insert(Arc::new(root)).clone())
+    }
+
+    fn known_roots(&self, wanted: impl Fn(&Path) -> bool) -> Vec<Arc<Root>> {
+        self.lock().iter().filter(|(store, _)| wanted(store)).map(|(_, root)| root.clone()).collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Arc<Root>>> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Captures {
+    fn drop(&mut self) {
+        for root in self.known_roots(|_| true) {
+            if let Err(error) = root.save() {
+                tracing::warn!(%error, "save the index of a frozen workspace");
+            }
+        }
+    }
+}
+
+/// The name of a capture's folder: FNV-1a, 128 bits wide, of the path. A git directory's has an extension.
+fn key(path: &Path, role: Role) -> PathBuf {
+    let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
+    for byte in path.as_os_str().as_bytes() {
+        hash = (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+    }
+    PathBuf::from(if role == Role::Git { format!("{hash:032x}.git") } else { format!("{hash:032x}") })
+}
