@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use super::problem::NativeError;
 use super::store::Folder;
-use super::{End, Native, Running, disk, talk};
+use super::{End, Native, Running, disk, store, talk};
 
 /// How many moved-on paths are listed; the total is always given.
 const LISTED: usize = 50;
@@ -85,25 +85,9 @@ impl Native {
 
     /// Every sandbox that has anything on this machine.
     pub async fn inventory(&self) -> Result<Vec<SandboxId>, Problem> {
-        let path = self.0.home.join("sandboxes");
-        let read = tokio::task::spawn_blocking(move || {
-            let failed = |source| NativeError::Read { path: path.clone(), source };
-            let mut found = Vec::new();
-            for entry in std::fs::read_dir(&path).map_err(failed)? {
-                let name = entry.map_err(failed)?.file_name();
-                found.extend(name.to_str().and_then(|name| name.parse::<SandboxId>().ok()));
-            }
-            Ok::<Vec<SandboxId>, NativeError>(found)
-        });
+        let home = self.0.home.clone();
+        let read = tokio::task::spawn_blocking(move || store::inventory(&home));
         Ok(read.await.map_err(NativeError::from)??)
-    }
-
-    /// Drops captures and cgroups that no sandbox of these needs.
-    pub fn sweep(&self, alive: &[SandboxId]) {
-        for error in self.0.machine.cgroup.sweep(alive) {
-            tracing::warn!(error = &error as &dyn std::error::Error, "a cgroup of a sandbox that is gone stays behind");
-        }
-        self.0.captures.sweep(alive);
     }
 
     pub async fn freshness(&self, id: SandboxId) -> Result<Option<Freshness>, Problem> {

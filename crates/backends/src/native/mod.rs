@@ -105,12 +105,21 @@ impl Native {
             Rights::User { .. } => Live::Copy,
         };
         let masks = Masks::built_in();
-        let captures = Captures::open(home.join("captures"), live, masks.workspace.clone())?;
+        let captures = Captures::open(&home.join("captures"), live, masks.workspace.clone())?;
+        recover(&home, &captures, &machine)?;
         let shared = machine.cgroup.shared()?;
         let join = shared.cgroup.iter().flat_map(Cgroup::process_files).collect();
         let launcher = Launcher::start(&home, rights, join)?;
         let planner = Planner::new(home.clone(), rights, masks);
-        Ok(Self(Arc::new(Inner { home, machine, launcher, planner, captures, shared_caveats: shared.caveats, held: Mutex::default() })))
+        Ok(Self(Arc::new(Inner {
+            home,
+            machine,
+            launcher,
+            planner,
+            captures,
+            shared_caveats: shared.caveats,
+            held: Mutex::default(),
+        })))
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<SandboxId, Running>> {
@@ -128,4 +137,27 @@ impl Native {
     pub fn deadline_after(&self, span: std::time::Duration) -> u64 {
         engine::boot_clock().saturating_add(span.as_nanos() as u64)
     }
+}
+
+/// Pins the captures of every sandbox that has a folder, running or not, and drops what nobody needs any more. A sandbox
+/// that turns out to be dead releases its pins when it is torn down.
+fn recover(home: &Path, captures: &Captures, machine: &Machine) -> Result<(), NativeError> {
+    let found = store::inventory(home)?;
+    for id in &found {
+        // Half-made ones have no plan yet; they are torn down.
+        let frozen = store::Folder::of(home, *id).read().ok().and_then(|stored| stored.frozen);
+        if let Some(frozen) = frozen
+            && let Err(error) = captures.adopt(*id, &frozen)
+        {
+            tracing::warn!(%id, error = &error as &dyn std::error::Error, "a sandbox's frozen workspace is gone");
+        }
+    }
+    captures.sweep(&found)?;
+    for error in machine.cgroup.sweep(&found) {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "a cgroup of a sandbox that is gone stays behind"
+        );
+    }
+    Ok(())
 }

@@ -57,7 +57,8 @@ impl From<NativeError> for Problem {
             }
             NativeError::Unenforceable(missing) => {
                 let problem = Self::from_error(Code::LimitUnenforceable, &error);
-                let remedies = missing.iter().map(|missing| &missing.remedy).filter(|remedy| !remedy.is_empty());
+                let remedies =
+                    missing.iter().map(|missing| &missing.remedy).filter(|remedy| !remedy.is_empty());
                 let problem = remedies.fold(problem, |problem, remedy| problem.hint(remedy));
                 problem.hint("or accept that it is not enforced: --best-effort")
             }

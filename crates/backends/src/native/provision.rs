@@ -105,12 +105,6 @@ impl Native {
         let opening = talk::opening(&Request::Ping).ok()?;
         tokio::io::AsyncWriteExt::write_all(&mut stream, &opening).await.ok()?;
         let _pong: Pong = talk::answer(&mut stream).await.ok()?;
-        let frozen = folder.read().ok().and_then(|stored| stored.frozen);
-        if let Some(frozen) = frozen
-            && let Err(error) = self.0.captures.adopt(id, &frozen)
-        {
-            tracing::warn!(%id, %error, "a running sandbox's capture could not be found again");
-        }
         self.running(id, process).ok()
     }
 
@@ -156,9 +150,6 @@ impl Inner {
         let folder = Folder::of(&self.home, order.id);
         let mut stored = folder.read()?;
         stored.plan.deadline = order.deadline;
-        if let Some(frozen) = &stored.frozen {
-            self.captures.adopt(order.id, frozen)?;
-        }
         folder.clear_scratch()?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
         self.launch(&folder, stored, enforced.cgroup.as_ref(), opening)
@@ -180,8 +171,10 @@ impl Inner {
         let Some(path) = workspace else { return Ok(None) };
         let look = std::fs::read_dir(&path).and_then(|_| std::fs::canonicalize(&path));
         let path = look.map_err(|source| NativeError::Workspace { path, source })?;
-        let unmask: Vec<PathBuf> = request.unmask.iter().map(|lifted| path.join(lifted)).collect();
-        Ok(Some(self.captures.freeze(&path, id, &unmask, &|step| progress(step))?))
+        let show = |step: engine::capture::Progress| {
+            progress(Progress::Capturing { files: step.files, bytes: step.bytes });
+        };
+        Ok(Some(self.captures.freeze(&path, id, &request.unmask, &show)?))
     }
 
     fn launch(

@@ -92,6 +92,18 @@ impl Folder {
     }
 }
 
+/// Every sandbox that has a folder.
+pub(super) fn inventory(home: &Path) -> Result<Vec<SandboxId>, NativeError> {
+    let path = home.join("sandboxes");
+    let failed = |source| NativeError::Read { path: path.clone(), source };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&path).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        found.extend(name.to_str().and_then(|name| name.parse::<SandboxId>().ok()));
+    }
+    Ok(found)
+}
+
 fn make_folder(path: &Path) -> Result<(), NativeError> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
