@@ -28,7 +28,7 @@ impl Hiding {
                 Some(HiddenKind::Through(_) | HiddenKind::Empty(_) | HiddenKind::File { .. }) => {}
                 None => match std::fs::symlink_metadata(&so_far) {
                     Ok(stat) if stat.is_dir() => {
-                        self.entries.insert(so_far.clone(), HiddenKind::Through(Meta::of(&stat)));
+                        self.entries.insert(so_far.clone(), HiddenKind::Through(Meta::of(&stat).timeless()));
                     }
                     // A link or a file on the way: the real path is hidden by its own entry.
                     Ok(_) => return,
@@ -46,7 +46,7 @@ impl Hiding {
         if let Ok(stat) = std::fs::symlink_metadata(path)
             && stat.is_dir()
         {
-            self.entries.insert(path.to_owned(), HiddenKind::Empty(Meta::of(&stat)));
+            self.entries.insert(path.to_owned(), HiddenKind::Empty(Meta::of(&stat).timeless()));
         }
     }
 
@@ -58,7 +58,7 @@ impl Hiding {
         }
         for up in path.ancestors() {
             if let Ok(stat) = std::fs::symlink_metadata(up) {
-                self.entries.entry(up.to_owned()).or_insert(HiddenKind::Through(Meta::of(&stat)));
+                self.entries.entry(up.to_owned()).or_insert(HiddenKind::Through(Meta::of(&stat).timeless()));
             }
         }
     }
@@ -68,7 +68,7 @@ impl Hiding {
         if let Some(parent) = path.parent() {
             self.way_to(parent);
         }
-        self.entries.insert(path.to_owned(), HiddenKind::File { bytes, meta });
+        self.entries.insert(path.to_owned(), HiddenKind::File { bytes, meta: meta.timeless() });
     }
 
     /// The entries below `mountpoint` that belong to it and not to one of the deeper `mountpoints`, relative to it.

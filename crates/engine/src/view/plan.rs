@@ -116,6 +116,13 @@ impl Meta {
         }
     }
 
+    /// Without its time. Hiding layers are shared by all sandboxes that hide the same; the time of a busy folder would
+    /// make every one of them different.
+    #[must_use]
+    pub(super) fn timeless(self) -> Self {
+        Self { modified: (0, 0), ..self }
+    }
+
     /// Without write permission for anyone: for a folder that the real one's owner would not let us write to.
     #[must_use]
     pub fn unwritable(self) -> Self {
