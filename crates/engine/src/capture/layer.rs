@@ -11,9 +11,9 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, XattrFlags};
 use rustix::io::Errno;
 
-use super::FROZEN_ROOT;
 use super::copy::Scratch;
 use super::files::{DIRECTORY, join, make_writable, open_beneath, remove_tree, split};
+use super::{FROZEN_ROOT, Live};
 
 /// Whose extended attributes the overlay obeys: root's, or those of any user (`userxattr`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,14 @@ pub(super) enum Flavour {
 }
 
 impl Flavour {
-    pub(super) fn of_this_user() -> Self {
-        if rustix::process::geteuid().is_root() { Self::Trusted } else { Self::User }
+    /// Root of a user namespace may not set root's attributes, so being root is not what decides.
+    pub(super) fn of(live: Live) -> Self {
+        match live {
+            Live::Redirect => Self::Trusted,
+            Live::Stubs => Self::User,
+            Live::Copy if rustix::process::geteuid().is_root() => Self::Trusted,
+            Live::Copy => Self::User,
+        }
     }
 
     pub(super) fn opaque(self) -> &'static CStr {
