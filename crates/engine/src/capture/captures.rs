@@ -1,6 +1,6 @@
 //! All frozen workspaces of one daemon.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -96,8 +96,11 @@ impl Captures {
     /// Gives up what `holder` has pinned. Its mounts must be gone.
     pub fn release(&self, holder: SandboxId) {
         let freed = self.pins.remove(holder);
-        for root in self.known_roots(|store| freed.iter().any(|layer| layer.starts_with(store))) {
-            if let Err(error) = root.tidy() {
+        // `<store>/<capture>/layers/<layer>`
+        let stores: BTreeSet<_> = freed.iter().filter_map(|layer| layer.ancestors().nth(2)).collect();
+        for store in stores {
+            let tidied = self.root_in(store).and_then(|root| root.map_or(Ok(()), |root| root.tidy()));
+            if let Err(error) = tidied {
                 tracing::warn!(%error, "tidy up after a sandbox");
             }
         }
@@ -116,21 +119,24 @@ impl Captures {
         let failed = |source| CaptureError::OpenStore { path: self.dir.clone(), source };
         for entry in std::fs::read_dir(&self.dir).map_err(failed)? {
             let store = entry.map_err(failed)?.path();
-            let origin =
-                std::fs::read(store.join(ORIGIN)).map(|path| PathBuf::from(OsStr::from_bytes(&path)));
-            match origin {
-                Ok(origin) if origin.is_dir() => {
-                    let role = if store.extension().is_some() { Role::Git } else { Role::Work };
-                    self.root(&origin, role)?.tidy()?;
-                }
-                Ok(_) | Err(_) if self.pins.any_beneath(&store) => {}
-                Ok(_) | Err(_) => {
+            match self.root_in(&store)? {
+                Some(root) => root.tidy()?,
+                None if self.pins.any_beneath(&store) => {}
+                None => {
                     self.lock().remove(&store);
                     remove_path(&store).map_err(|source| CaptureError::OpenStore { path: store, source })?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// The root that is captured in this folder of the store, if its directory is still there.
+    fn root_in(&self, store: &Path) -> Result<Option<Arc<Root>>, CaptureError> {
+        let Ok(origin) = std::fs::read(store.join(ORIGIN)) else { return Ok(None) };
+        let origin = PathBuf::from(OsStr::from_bytes(&origin));
+        let role = if store.extension().is_some() { Role::Git } else { Role::Work };
+        if origin.is_dir() { self.root(&origin, role).map(Some) } else { Ok(None) }
     }
 
     fn root(&self, path: &Path, role: Role) -> Result<Arc<Root>, CaptureError> {
@@ -144,10 +150,6 @@ impl Captures {
         Ok(roots.entry(store).or_insert(Arc::new(root)).clone())
     }
 
-    fn known_roots(&self, wanted: impl Fn(&Path) -> bool) -> Vec<Arc<Root>> {
-        self.lock().iter().filter(|(store, _)| wanted(store)).map(|(_, root)| root.clone()).collect()
-    }
-
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Arc<Root>>> {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,7 +157,7 @@ impl Captures {
 
 impl Drop for Captures {
     fn drop(&mut self) {
-        for root in self.known_roots(|_| true) {
+        for root in self.lock().values() {
             if let Err(error) = root.save() {
                 tracing::warn!(%error, "save the index of a frozen workspace");
             }

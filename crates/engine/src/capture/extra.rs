@@ -41,7 +41,7 @@ fn fill(place: &Place, path: &Path, paths: &BTreeSet<Vec<u8>>) -> io::Result<()>
         let (folder, name) = split(path);
         let source = open_beneath(&place.root, folder)?;
         let Some(seen) = look(&source, name)? else { continue };
-        let target = layer.open_dir(folder, &place.root, &place.scratch)?;
+        let target = layer.open_dir(folder, &place.scratch)?;
         let copy = Copy {
             dir: ROOT,
             name: name.into(),
@@ -58,7 +58,7 @@ fn fill(place: &Place, path: &Path, paths: &BTreeSet<Vec<u8>>) -> io::Result<()>
     }
     for lead in leads.iter().rev() {
         let source = open_beneath(&place.root, lead)?;
-        let target = layer.open_dir(lead, &place.root, &place.scratch)?;
+        let target = layer.open_dir(lead, &place.scratch)?;
         metadata::copy(&source, &look_at(&source)?.stat, &target)?;
     }
     Ok(())

@@ -157,8 +157,9 @@ impl Fate {
     /// Is `entry` what this fate would make of a file that looks like `stat`?
     pub(super) fn is_met_by(&self, entry: &Entry, stat: &Stat) -> bool {
         match (self, entry) {
-            (Self::File(Means::Copy), Entry::File { stat: old, .. }) => old == stat,
-            (Self::File(Means::Stub { .. }), Entry::Stub(old)) => old == stat,
+            (Self::File(Means::Copy), Entry::File { stat: old, .. })
+            // A copy serves where a stub would do.
+            | (Self::File(Means::Stub { .. }), Entry::File { stat: old, .. } | Entry::Stub(old)) => old == stat,
             // Links come and go with our own layers, which moves link count and change time.
             (Self::File(Means::Link), Entry::Linked(old)) => {
                 (old.ino, old.size, old.mtime, old.mode) == (stat.ino, stat.size, stat.mtime, stat.mode)

@@ -11,10 +11,9 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, XattrFlags};
 use rustix::io::Errno;
 
-use super::FROZEN_ROOT;
 use super::copy::Scratch;
-use super::files::{DIRECTORY, join, look_at, make_writable, open_beneath, remove_tree, split};
-use super::metadata;
+use super::files::{DIRECTORY, join, make_writable, open_beneath, remove_tree, split};
+use super::{FROZEN_ROOT, Live};
 
 /// Whose extended attributes the overlay obeys: root's, or those of any user (`userxattr`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +23,14 @@ pub(super) enum Flavour {
 }
 
 impl Flavour {
-    pub(super) fn of_this_user() -> Self {
-        if rustix::process::geteuid().is_root() { Self::Trusted } else { Self::User }
+    /// Root of a user namespace may not set root's attributes, so being root is not what decides.
+    pub(super) fn of(live: Live) -> Self {
+        match live {
+            Live::Redirect => Self::Trusted,
+            Live::Stubs => Self::User,
+            Live::Copy if rustix::process::geteuid().is_root() => Self::Trusted,
+            Live::Copy => Self::User,
+        }
     }
 
     pub(super) fn opaque(self) -> &'static CStr {
@@ -96,8 +101,8 @@ impl Layer {
         }
     }
 
-    /// Opens a directory of the layer for writing. Leads that are missing are made, dressed as in `source`.
-    pub(super) fn open_dir(&self, path: &[u8], source: impl AsFd, scratch: &Scratch) -> io::Result<OwnedFd> {
+    /// Opens a directory of the layer for writing. Leads that are missing are made, and are to be dressed later.
+    pub(super) fn open_dir(&self, path: &[u8], scratch: &Scratch) -> io::Result<OwnedFd> {
         if let Some(dir) = self.find_dir(path)? {
             return Ok(dir);
         }
@@ -106,26 +111,17 @@ impl Layer {
         let mut at = path;
         let mut dir = loop {
             let (parent, name) = split(at);
-            missing.push((at, name));
+            missing.push(name);
             at = parent;
-            match open_beneath(&self.root, at) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !at.is_empty() => {}
-                other => break other?,
+            match self.find_dir(at)? {
+                Some(dir) => break dir,
+                None if at.is_empty() => return Err(Errno::NOENT.into()),
+                None => {}
             }
         };
-        for (at, name) in missing.into_iter().rev() {
-            make_writable(&dir)?;
-            scratch.place(&dir, name, |scratch, temporary| {
-                let made = make_dir(scratch, temporary, &Kind::Lead, self.flavour)?;
-                match open_beneath(&source, at) {
-                    Ok(real) => metadata::copy(&real, &look_at(&real)?.stat, &made).map(drop),
-                    // Gone meanwhile: the next look at its parent removes it here too.
-                    Err(_) => Ok(()),
-                }
-            })?;
-            dir = open_beneath(&dir, name)?;
+        for name in missing.into_iter().rev() {
+            dir = self.place_dir(&dir, name, &Kind::Lead, scratch)?;
         }
-        make_writable(&dir)?;
         Ok(dir)
     }
 

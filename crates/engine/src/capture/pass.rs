@@ -254,6 +254,10 @@ impl Pass<'_, '_, '_> {
     }
 
     fn copy_file(&mut self, spot: &mut Spot, name: &[u8], seen: &Seen, means: Means) -> io::Result<()> {
+        self.layer()?;
+        // The kernel follows a stub only from the lowest layer above the data; elsewhere it has to be a copy.
+        let is_lowest = self.state.stack.len() == 1;
+        let means = if is_lowest || means == Means::Link { means } else { Means::Copy };
         if seen.stat.nlink < 2 || means != Means::Copy {
             return self.give(spot, name, seen, means);
         }
@@ -438,7 +442,7 @@ impl Pass<'_, '_, '_> {
             }
             at = parent;
         }
-        layer.open_dir(&path, &self.place.root, &self.place.scratch)
+        layer.open_dir(&path, &self.place.scratch)
     }
 
     /// The layer to write into: the top one if nobody uses it, else a new one.

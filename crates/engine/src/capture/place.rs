@@ -49,7 +49,7 @@ impl Place {
             masks: masks.to_vec(),
             store: store.to_owned(),
             scratch: Scratch::open(&store.join("scratch"))?,
-            flavour: Flavour::of_this_user(),
+            flavour: Flavour::of(live),
         })
     }
 

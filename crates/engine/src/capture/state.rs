@@ -167,6 +167,11 @@ impl State {
     pub(super) fn forget(&mut self, dir: DirId, name: &[u8]) {
         for gone in self.index.remove(dir, name) {
             self.rules.remove(&gone);
+            let leaning = (gone, Name::default())..(gone + 1, Name::default());
+            let leaning: Vec<_> = self.leaning.range(leaning).cloned().collect();
+            for key in leaning {
+                self.leaning.remove(&key);
+            }
             if let Some(watch) = &mut self.watch {
                 watch.remove(gone);
             }

@@ -113,3 +113,37 @@ fn a_restart_sees_what_changed_meanwhile_and_keeps_what_was_adopted() {
     assert_current(&third, &lab.work());
     assert_eq!(third.parts[0].layers.len(), 1);
 }
+
+#[test]
+fn what_an_earlier_daemon_left_goes_with_its_last_holder() {
+    let mut lab = Lab::new();
+    lab.write("file", "first");
+    let (holder, frozen) = lab.freeze();
+    lab.write("file", "second");
+    let (_, second) = lab.freeze();
+    assert_eq!(second.parts[0].layers.len(), 2);
+    lab.restart();
+    lab.captures.adopt(holder, &frozen).unwrap();
+    lab.captures.sweep(&[holder]).unwrap();
+    lab.captures.release(holder);
+    let layers = frozen.parts[0].layers[0].parent().unwrap();
+    assert_eq!(std::fs::read_dir(layers).unwrap().count(), 1, "folded without a freeze");
+    let (_, third) = lab.freeze();
+    assert_current(&third, &lab.work());
+    let gone = lab.captures.adopt(holder, &second);
+    assert!(matches!(gone, Err(super::super::CaptureError::LayerGone { .. })), "{gone:?}");
+}
+
+#[test]
+fn a_flood_of_changes_between_two_looks_is_not_lost() {
+    let mut lab = Lab::new();
+    lab.write("folder/first", "");
+    lab.freeze();
+    // More than the kernel's queue holds (16,384), faster than it is emptied.
+    for number in 0..20_000 {
+        std::fs::File::create(lab.path(format!("folder/{number}"))).unwrap();
+    }
+    lab.write("folder/first", "last");
+    let (_, frozen) = lab.freeze();
+    assert_current(&frozen, &lab.work());
+}

@@ -26,11 +26,7 @@ pub(super) struct Lab {
 
 impl Lab {
     pub(super) fn new() -> Self {
-        let is_root = rustix::process::geteuid().is_root();
-        Self::with(if is_root { Live::Redirect } else { Live::Stubs })
-    }
-
-    pub(super) fn with(live: Live) -> Self {
+        let live = live_here();
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
         let captures = open(&dir.path().join("store"), live);
@@ -85,6 +81,11 @@ impl Lab {
     pub(super) fn git(&self, arguments: &[&str]) {
         git(&self.work(), arguments);
     }
+}
+
+/// What this user can mount.
+pub(super) fn live_here() -> Live {
+    if rustix::process::geteuid().is_root() { Live::Redirect } else { Live::Stubs }
 }
 
 pub(super) fn open(store: &Path, live: Live) -> Captures {

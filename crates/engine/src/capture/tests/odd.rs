@@ -53,8 +53,8 @@ fn sockets_and_the_unreadable_are_said_to_be_missing() {
     if !is_root {
         lab.write("closed/file", "");
         lab.write("secret", "");
-        std::fs::set_permissions(lab.path("closed"), PermissionsExt::from_mode(0)).unwrap();
-        std::fs::set_permissions(lab.path("secret"), PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(lab.path("closed"), PermissionsExt::from_mode(0o000)).unwrap();
+        std::fs::set_permissions(lab.path("secret"), PermissionsExt::from_mode(0o000)).unwrap();
     }
     let (_, frozen) = lab.freeze();
     let about: BTreeSet<_> = frozen.caveats.iter().filter_map(|caveat| caveat.path.clone()).collect();

@@ -48,7 +48,8 @@ pub(super) fn merge(layers: &[std::path::PathBuf]) -> Tree {
         tree.insert(Vec::new(), node_of_dir(&root));
         walk(&root, |path, dir, name, seen| {
             let is_lead = seen.file_type() == FileType::Directory
-                && kind_of(open_beneath(dir, name).unwrap(), Flavour::of_this_user()).unwrap() == Kind::Lead;
+                && kind_of(open_beneath(dir, name).unwrap(), Flavour::of(super::live_here())).unwrap()
+                    == Kind::Lead;
             if !is_lead {
                 let below = join(path, b"");
                 tree.remove(path);

@@ -144,6 +144,28 @@ fn rules_that_change_are_followed() {
 }
 
 #[test]
+fn nothing_changed_is_the_same_generation() {
+    let mut lab = repository();
+    // What was written within the last tick of the clock is copied again after a restart, to be sure.
+    let age = || lab.path("small.log").metadata().unwrap().modified().unwrap().elapsed().unwrap();
+    while age() < std::time::Duration::from_millis(50) {
+        std::thread::yield_now();
+    }
+    let seen = std::cell::Cell::new(super::super::Progress::default());
+    let holder = lab.holder();
+    let first = lab.captures.freeze(&lab.work(), holder, &[], &|progress| seen.set(progress)).unwrap();
+    assert!(seen.get().files > 10 && seen.get().bytes > 1000, "{seen:?}");
+    seen.set(super::super::Progress::default());
+    let second = lab.captures.freeze(&lab.work(), holder, &[], &|progress| seen.set(progress)).unwrap();
+    assert_eq!((seen.get().files, first.generation), (0, second.generation));
+    assert_eq!(first.parts[0].layers, second.parts[0].layers);
+    // A restart has to look, and finds the same.
+    lab.restart();
+    let (_, third) = lab.freeze();
+    assert_eq!(first.generation, third.generation);
+}
+
+#[test]
 fn git_works_in_a_clone_and_leaves_the_real_one_alone() {
     let mut lab = repository();
     lab.write("src/main.rs", "fn main() { run() }\n");
