@@ -17,18 +17,9 @@ use crate::launcher::{LaunchError, Rights};
 use crate::sys;
 use crate::view::{Bone, BoneKind, Root};
 
-/// World-readable windows on the host's kernel, shown empty.
-const MASKED: [&str; 8] = [
-    "kcore",
-    "keys",
-    "latency_stats",
-    "timer_list",
-    "sched_debug",
-    "interrupts",
-    "sysrq-trigger",
-    "kallsyms",
-];
-const MASKED_FOLDERS: [&str; 2] = ["scsi", "acpi"];
+/// Windows on the host's kernel that everyone may read, shown empty. Those that only the host's root may read
+/// (kcore, timer_list, sysrq-trigger and the like) need no mask: nobody in here is that.
+const MASKED: [&str; 5] = ["keys", "latency_stats", "sched_debug", "interrupts", "kallsyms"];
 
 pub(super) fn build(birth: &Birth) -> Result<(), LaunchError> {
     let plan = &birth.plan;
@@ -151,13 +142,6 @@ fn proc(root: &OwnedFd, devices: &OwnedFd) -> Result<(), LaunchError> {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let null = open_tree(devices, "null", flags).map_err(failed)?;
         attach(&null, target.as_fd(), Path::new(""), name)?;
-    }
-    for name in MASKED_FOLDERS {
-        let path = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        if let Ok(target) = rustix::fs::openat(&proc, name, path, Mode::empty()) {
-            let empty = fresh("tmpfs", &[("size", "4k")], quiet | MountAttrFlags::MOUNT_ATTR_RDONLY)?;
-            attach(&empty, target.as_fd(), Path::new(""), name)?;
-        }
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::home::is_locked;
+use super::home::{is_locked, noted_version};
 use crate::api::Health;
 use crate::client::{Client, ClientError};
 use crate::paths;
@@ -18,6 +18,10 @@ use crate::paths;
 pub async fn ensure(home: &Path, exe: &Path) -> Result<Client, ClientError> {
     match Client::connect(home).await {
         Ok(client) => {
+            // A daemon notes its version before it listens, so a connection means that the note is its own.
+            if noted_version(home).is_some_and(|version| !is_older(&version, crate::VERSION)) {
+                return Ok(client);
+            }
             let health: Health = match client.get("/healthz").await {
                 Ok(health) => health,
                 // It ended between the connection and the question.

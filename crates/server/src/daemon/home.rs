@@ -44,13 +44,24 @@ impl Lock {
         let deadline = Instant::now() + LOCK_PATIENCE;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self { home: home.to_owned(), _file: file }),
+                Ok(()) => {
+                    // Clients read here which version runs; that is quicker than asking it.
+                    file.set_len(0)
+                        .and_then(|()| (&file).write_all(crate::VERSION.as_bytes()))
+                        .map_err(at)?;
+                    return Ok(Self { home: home.to_owned(), _file: file });
+                }
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOCK_POLL),
                 Err(Errno::WOULDBLOCK) => return Err(HomeError::Running { home: home.to_owned() }),
                 Err(errno) => return Err(at(errno.into())),
             }
         }
     }
+}
+
+/// The version that the lock's last holder noted.
+pub(super) fn noted_version(home: &Path) -> Option<String> {
+    fs::read_to_string(paths::lock(home)).ok().filter(|version| !version.is_empty())
 }
 
 /// Is there a daemon that holds the lock? A home without a lock file has none.

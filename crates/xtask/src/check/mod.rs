@@ -70,8 +70,6 @@ pub(crate) enum CheckError {
     Generate(#[from] GenerateError),
     #[error("in no module tree, so never compiled or run: {}", files.join(" "))]
     Orphans { files: Vec<String> },
-    #[error("one test binary per crate, in tests/all/; move {}", files.join(" "))]
-    StrayTests { files: Vec<String> },
     #[error("a path of this machine in: {}", places.join(" "))]
     MachinePaths { places: Vec<String> },
 }

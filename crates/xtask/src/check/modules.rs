@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 use super::CheckError;
 use crate::files::{self, FileError};
 
-/// Where a crate's module trees start.
-const TREES: [&str; 3] = ["src/lib.rs", "src/main.rs", "tests/all/main.rs"];
-
 pub(super) fn every_file_is_compiled() -> Result<(), CheckError> {
     let mut orphans = Vec::new();
-    let mut strays = Vec::new();
     for folder in files::list(&files::root().join("crates"))? {
-        let mut compiled = BTreeSet::new();
-        for tree in TREES.map(|tree| folder.join(tree)).iter().filter(|tree| tree.is_file()) {
-            walk(tree, tree.parent().expect("a file has a folder"), &mut compiled)?;
-        }
         let tests = folder.join("tests");
+        let mut compiled = BTreeSet::new();
+        for tree in trees(&folder, &tests)? {
+            walk(&tree, tree.parent().expect("a file has a folder"), &mut compiled)?;
+        }
         let mut present = BTreeSet::new();
         rust_files(&folder.join("src"), &mut present)?;
         rust_files(&tests, &mut present)?;
-        for file in present.difference(&compiled) {
-            let is_stray = file.parent() == Some(&tests);
-            if is_stray { &mut strays } else { &mut orphans }.push(shown(file));
-        }
-    }
-    if !strays.is_empty() {
-        return Err(CheckError::StrayTests { files: strays });
+        orphans.extend(present.difference(&compiled).map(|file| shown(file)));
     }
     if orphans.is_empty() { Ok(()) } else { Err(CheckError::Orphans { files: orphans }) }
+}
+
+/// Where a crate's module trees start: what cargo itself finds.
+fn trees(folder: &Path, tests: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let mut trees = vec![folder.join("src/lib.rs"), folder.join("src/main.rs")];
+    for path in files::list(tests)? {
+        trees.push(if path.is_dir() { path.join("main.rs") } else { path });
+    }
+    trees.retain(|tree| tree.is_file() && tree.extension().is_some_and(|extension| extension == "rs"));
+    Ok(trees)
 }
 
 /// Takes in a file and the modules it declares, whose files lie in `children`.
