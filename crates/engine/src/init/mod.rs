@@ -44,14 +44,11 @@ pub(crate) struct Birth {
 
 /// The whole life of init.
 pub(crate) fn main(birth: Birth) -> ! {
-    let code = match live(birth) {
-        Ok(()) => 0,
-        Err(()) => 1,
-    };
-    sys::leave(code)
+    live(birth);
+    sys::leave(0)
 }
 
-fn live(birth: Birth) -> Result<(), ()> {
+fn live(birth: Birth) {
     let keep = [&birth.launcher, &birth.listener, &birth.conversation, &birth.log];
     let keep: Vec<_> = keep.into_iter().map(std::os::fd::AsFd::as_fd).collect();
     let set_up = sys::close_all_but(&keep)
@@ -59,17 +56,15 @@ fn live(birth: Birth) -> Result<(), ()> {
         .and_then(|()| setup::build(&birth))
         .and_then(|()| lockdown::lock(&birth.plan, birth.rights));
     if let Err(error) = set_up {
-        return Err(report(&birth.conversation, &error));
+        report(&birth.conversation, &error);
+        return;
     }
     drop(birth.launcher);
     let log = log::Writer::new(File::from(birth.log));
-    match serve::Init::new(birth.listener, birth.conversation, log, &birth.plan, birth.rights) {
-        Ok(mut init) => {
-            init.serve();
-            Ok(())
-        }
-        // Nobody is left to tell: the conversation has gone into the value that could not be made.
-        Err(_error) => Err(()),
+    // On failure nobody is left to tell: the daemon sees its conversation end.
+    if let Ok(mut init) = serve::Init::new(birth.listener, birth.conversation, log, &birth.plan, birth.rights)
+    {
+        init.serve();
     }
 }
 

@@ -88,7 +88,7 @@ impl Stage {
         {
             return Ok(clone.join(inside));
         }
-        let clone = self.make_folder(&format!("low/{}", id))?;
+        let clone = self.make_folder(&format!("low/{id}"))?;
         self.clone_idmapped(point, &clone)?;
         let path = clone.join(inside);
         self.clones.insert(point.to_owned(), (id, clone));

@@ -58,9 +58,8 @@ pub(crate) fn signal_descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
         super::check(unsafe { libc::sigaddset(&raw mut set, *signal) }.into())?;
     }
     // SAFETY: `set` is valid; the old mask is not asked for.
-    super::check(
-        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) }.into(),
-    )?;
+    let done = unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) };
+    super::check(done.into())?;
     // SAFETY: `set` is valid; -1 asks for a new descriptor.
     super::descriptor(
         unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) }.into(),
@@ -123,9 +122,8 @@ pub(crate) fn default_signals() -> io::Result<()> {
     // SAFETY: sigset_t is plain data for which all zeroes is the empty set on Linux.
     let none: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: `none` is valid; the old mask is not asked for.
-    super::check(
-        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) }.into(),
-    )?;
+    let done = unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) };
+    super::check(done.into())?;
     Ok(())
 }
 
