@@ -79,7 +79,17 @@ pub struct Size(pub u64);
 impl FromStr for Size {
     type Err = BadSize;
 
+    /// Reads a size somebody asks for, so not zero.
     fn from_str(text: &str) -> Result<Self, BadSize> {
+        match Self::read(text)? {
+            Self(0) => Err(BadSize { text: text.to_owned() }),
+            size => Ok(size),
+        }
+    }
+}
+
+impl Size {
+    fn read(text: &str) -> Result<Self, BadSize> {
         let bad = || BadSize { text: text.to_owned() };
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let number: u64 = text[..digits].parse().map_err(|_not_a_number| bad())?;
@@ -95,10 +105,22 @@ impl FromStr for Size {
             "tb" => 1_000_000_000_000,
             _ => return Err(bad()),
         };
-        match number.checked_mul(factor) {
-            Some(bytes) if bytes > 0 => Ok(Self(bytes)),
-            _ => Err(bad()),
-        }
+        number.checked_mul(factor).map(Self).ok_or_else(bad)
+    }
+}
+
+/// On the wire a size may also be one that was measured, and that may be zero.
+impl TryFrom<String> for Size {
+    type Error = BadSize;
+
+    fn try_from(text: String) -> Result<Self, BadSize> {
+        Self::read(&text)
+    }
+}
+
+impl From<Size> for String {
+    fn from(size: Size) -> Self {
+        size.to_string()
     }
 }
 
@@ -187,7 +209,6 @@ macro_rules! text_form {
     };
 }
 text_form!(Span, BadSpan);
-text_form!(Size, BadSize);
 text_form!(Cpus, BadCpus);
 
 #[cfg(test)]
@@ -217,6 +238,7 @@ mod tests {
         assert_eq!("512MiB".parse::<Size>().unwrap().0, 512 << 20);
         assert_eq!("4g".parse::<Size>().unwrap().to_string(), "4GiB");
         assert_eq!("100kB".parse::<Size>().unwrap().to_string(), "100000B");
+        assert_eq!(serde_json::from_str::<Size>(&serde_json::to_string(&Size(0)).unwrap()).unwrap(), Size(0));
         for bad in ["", "0", "4Q", "-1", "1.5G", "99999999999T"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
         }
