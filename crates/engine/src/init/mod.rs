@@ -20,10 +20,13 @@ mod user;
 pub mod wire;
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use model::exec::FrameKind;
+use model::net::Net;
 use model::{Code, Problem};
+
+use serde::{Deserialize, Serialize};
 
 use crate::launcher::{LaunchError, Rights};
 use crate::sys;
@@ -32,14 +35,19 @@ use crate::view::Plan;
 /// What init is born with.
 #[derive(Debug)]
 pub(crate) struct Birth {
-    pub(crate) plan: Plan,
     pub(crate) rights: Rights,
-    /// On it the launcher hands over the mounts.
+    pub(crate) net: Net,
+    /// On it the launcher hands over everything else.
     pub(crate) launcher: OwnedFd,
-    pub(crate) listener: OwnedFd,
-    /// The first conversation.
-    pub(crate) conversation: OwnedFd,
-    pub(crate) log: OwnedFd,
+}
+
+/// What a waiting init becomes. Beside it come descriptors: listener, first conversation, log, and one mount for each
+/// place of `mounted`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Destiny {
+    pub(crate) plan: Plan,
+    /// Places in the plan's parts.
+    pub(crate) mounted: Vec<usize>,
 }
 
 /// The whole life of init.
@@ -49,23 +57,34 @@ pub(crate) fn main(birth: Birth) -> ! {
 }
 
 fn live(birth: Birth) {
-    let keep = [&birth.launcher, &birth.listener, &birth.conversation, &birth.log];
-    let keep: Vec<_> = keep.into_iter().map(std::os::fd::AsFd::as_fd).collect();
-    let set_up = sys::close_all_but(&keep)
+    let prepared = sys::close_all_but(&[birth.launcher.as_fd()])
         .map_err(|e| LaunchError::new("close inherited descriptors", e))
-        .and_then(|()| setup::build(&birth))
-        .and_then(|()| lockdown::lock(&birth.plan, birth.rights));
-    if let Err(error) = set_up {
-        report(&birth.conversation, &error);
+        .and_then(|()| setup::prepare(&birth));
+    // Without a destiny the launcher has ended, or gone mad; there is nobody to tell.
+    let Some((destiny, given)) = await_destiny(&birth.launcher) else { return };
+    let mut given = given.into_iter();
+    let (Some(listener), Some(conversation), Some(log)) = (given.next(), given.next(), given.next()) else {
+        return;
+    };
+    let plan = &destiny.plan;
+    let built = prepared
+        .and_then(|prepared| setup::build(prepared, plan, destiny.mounted.into_iter().zip(given)))
+        .and_then(|()| lockdown::lock(plan, birth.rights));
+    if let Err(error) = built {
+        report(&conversation, &error);
         return;
     }
     drop(birth.launcher);
-    let log = log::Writer::new(File::from(birth.log));
+    let log = log::Writer::new(File::from(log));
     // On failure nobody is left to tell: the daemon sees its conversation end.
-    if let Ok(mut init) = serve::Init::new(birth.listener, birth.conversation, log, &birth.plan, birth.rights)
-    {
+    if let Ok(mut init) = serve::Init::new(listener, conversation, log, plan, birth.rights) {
         init.serve();
     }
+}
+
+fn await_destiny(launcher: &OwnedFd) -> Option<(Destiny, Vec<OwnedFd>)> {
+    let packet = sys::receive(launcher.as_fd(), 1 << 20).ok()??;
+    Some((serde_json::from_slice(&packet.bytes).ok()?, packet.descriptors))
 }
 
 /// Tells the daemon, on the first conversation, why there will be no sandbox.

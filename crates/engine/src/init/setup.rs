@@ -1,12 +1,10 @@
 //! Building the sandbox's root, from inside its namespaces: straight down, every step named.
 
-use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use model::net::Net;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, chmodat, mkdirat, openat, openat2, symlinkat};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
@@ -15,26 +13,62 @@ use rustix::mount::{
 use super::Birth;
 use crate::launcher::{LaunchError, Rights};
 use crate::sys;
-use crate::view::{Bone, BoneKind, Root};
+use crate::view::{Bone, BoneKind, Plan, Root};
 
 /// Windows on the host's kernel that everyone may read, shown empty. Those that only the host's root may read
 /// (kcore, timer_list, sysrq-trigger and the like) need no mask: nobody in here is that.
 const MASKED: [&str; 5] = ["keys", "latency_stats", "sched_debug", "interrupts", "kallsyms"];
 
-pub(super) fn build(birth: &Birth) -> Result<(), LaunchError> {
-    let plan = &birth.plan;
-    // Needs no ids yet, so it is done while the launcher writes them and mounts.
-    if plan.net == Net::None {
+/// What every sandbox of this kind needs, whatever its plan: made before the plan is known.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    devices: OwnedFd,
+    terminals: OwnedFd,
+    memory: OwnedFd,
+    proc: OwnedFd,
+    sys: OwnedFd,
+}
+
+/// Prepares what does not depend on a plan, and leaves the host's mounts behind.
+pub(super) fn prepare(birth: &Birth) -> Result<Prepared, LaunchError> {
+    // Needs no ids yet, so it is done while the launcher writes them.
+    if birth.net == Net::None {
         sys::loopback_up().map_err(|e| LaunchError::new("bring up loopback", e))?;
     }
+    let devices = wait_for_ids(birth)?;
+    become_root(birth.rights)?;
+    let quiet = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let private = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let read_only = quiet | MountAttrFlags::MOUNT_ATTR_RDONLY;
+    let prepared = Prepared {
+        devices,
+        terminals: fresh("devpts", &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0620")], private)?,
+        memory: fresh(
+            "tmpfs",
+            &[("mode", "1777"), ("size", "50%")],
+            MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV,
+        )?,
+        proc: fresh("proc", &[], quiet)?,
+        // With the host's network the kernel refuses a fresh one, so it stays empty.
+        sys: match birth.net {
+            Net::None => fresh("sysfs", &[], read_only)?,
+            Net::Host => fresh("tmpfs", &[("size", "4k")], read_only)?,
+        },
+    };
+    leave_host(&fresh("tmpfs", &[("size", "4k")], read_only)?)?;
+    Ok(prepared)
+}
+
+/// Builds the plan's root and enters it.
+pub(super) fn build(
+    prepared: Prepared,
+    plan: &Plan,
+    mut parts: impl Iterator<Item = (usize, OwnedFd)>,
+) -> Result<(), LaunchError> {
     rustix::system::sethostname(plan.hostname.as_bytes())
         .map_err(|e| LaunchError::new("set the host name", e))?;
-    let (places, mut mounts) = wait_for_launcher(birth)?;
-    become_root(birth.rights)?;
-    let devices =
-        mounts.pop().ok_or_else(|| LaunchError::new("find the devices' mount", rustix::io::Errno::INVAL))?;
-
-    let mut parts = places.into_iter().zip(mounts);
     let root = match &plan.root {
         Root::Skeleton(bones) => skeleton(bones)?,
         Root::FirstPart => match parts.next() {
@@ -42,16 +76,20 @@ pub(super) fn build(birth: &Birth) -> Result<(), LaunchError> {
             None => return Err(LaunchError::new("find the root's mount", rustix::io::Errno::INVAL)),
         },
     };
-    // On top of the old root: no path of the host has to be walked, which our user may not be allowed to.
     attach(&root, CWD.as_fd(), Path::new("/"), "/")?;
     for (place, mount) in parts {
         let point = &plan.parts[place].mountpoint;
-        let target = beneath(&root, point)?;
-        attach(&mount, target.as_fd(), Path::new(""), &point.to_string_lossy())?;
+        attach_beneath(&mount, &root, point)?;
     }
-    attach_devices(&devices, &root)?;
-    proc(&root, &devices)?;
-    sys_folder(plan.net, &root)?;
+    let Prepared { devices, terminals, memory, proc, sys } = prepared;
+    attach_beneath(&devices, &root, Path::new("/dev"))?;
+    attach_beneath(&terminals, &root, Path::new("/dev/pts"))?;
+    attach_beneath(&memory, &root, Path::new("/dev/shm"))?;
+    sys::add_mount_flags(devices.as_fd(), libc::MOUNT_ATTR_RDONLY, false)
+        .map_err(|e| LaunchError::new("make /dev read-only", e))?;
+    attach_beneath(&proc, &root, Path::new("/proc"))?;
+    mask(&proc, &devices)?;
+    attach_beneath(&sys, &root, Path::new("/sys"))?;
     if matches!(plan.root, Root::Skeleton(_)) {
         let read_only = libc::MOUNT_ATTR_RDONLY;
         sys::add_mount_flags(root.as_fd(), read_only, false)
@@ -60,13 +98,25 @@ pub(super) fn build(birth: &Birth) -> Result<(), LaunchError> {
     enter(&root)
 }
 
-/// Waits for the launcher to map our ids and hand over the plan's mounts: their places in the plan, and the mounts.
-fn wait_for_launcher(birth: &Birth) -> Result<(Vec<usize>, Vec<OwnedFd>), LaunchError> {
+/// Waits for the launcher to map our ids; the devices come with the news.
+fn wait_for_ids(birth: &Birth) -> Result<OwnedFd, LaunchError> {
     let failed = |e: std::io::Error| LaunchError::new("hear from the launcher", e);
-    let packet = sys::receive(birth.launcher.as_fd(), 64 << 10).map_err(failed)?;
-    let packet = packet.ok_or_else(|| failed(std::io::ErrorKind::UnexpectedEof.into()))?;
-    let places: Vec<usize> = serde_json::from_slice(&packet.bytes).map_err(|e| failed(e.into()))?;
-    Ok((places, packet.descriptors))
+    let packet = sys::receive(birth.launcher.as_fd(), 4096).map_err(failed)?;
+    let device = packet.and_then(|packet| packet.descriptors.into_iter().next());
+    device.ok_or_else(|| failed(std::io::ErrorKind::UnexpectedEof.into()))
+}
+
+/// Makes an empty, read-only folder the root and lets go of all the host's mounts. What is built later lies on top of
+/// it, so that whoever found a way below the sandbox's root would find nothing.
+fn leave_host(empty: &OwnedFd) -> Result<(), LaunchError> {
+    let failed = |e: rustix::io::Errno| LaunchError::new("leave the host's root", e);
+    // On top of the old root: no path of the host has to be walked, which our user may not be allowed to.
+    attach(empty, CWD.as_fd(), Path::new("/"), "/")?;
+    rustix::process::fchdir(empty).map_err(failed)?;
+    rustix::process::pivot_root(".", ".").map_err(failed)?;
+    // The old root now lies on top of the new one, at the same place.
+    unmount(".", UnmountFlags::DETACH).map_err(failed)?;
+    rustix::process::chdir("/").map_err(failed)
 }
 
 /// Until now our user was the launcher's, which has no name in here.
@@ -83,58 +133,41 @@ fn become_root(rights: Rights) -> Result<(), LaunchError> {
 
 /// A small tmpfs with the plan's folders, links and files.
 fn skeleton(bones: &[Bone]) -> Result<OwnedFd, LaunchError> {
-    let failed = |e: std::io::Error| LaunchError::new("make the skeleton of /", e);
+    let failed = |e: rustix::io::Errno| LaunchError::new("make the skeleton of /", e);
     let quiet = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     let root = fresh("tmpfs", &[("mode", "0755"), ("size", "16m")], quiet)?;
-    let point = crate::through(root.as_fd(), "");
+    let inside = |bone: &Bone| bone.path.strip_prefix("/").unwrap_or(&bone.path).to_owned();
     for bone in bones {
-        let path = point.join(bone.path.strip_prefix("/").unwrap_or(&bone.path));
+        let path = inside(bone);
         match &bone.kind {
             BoneKind::Folder { mode } => {
-                fs::DirBuilder::new().mode(*mode | 0o700).create(&path).map_err(failed)?
+                mkdirat(&root, path, Mode::from_raw_mode(mode | 0o700)).map_err(failed)?
             }
-            BoneKind::Link { target } => symlink(target, &path).map_err(failed)?,
+            BoneKind::Link { target } => symlinkat(target, &root, path).map_err(failed)?,
             BoneKind::File { mode, bytes } => {
-                fs::write(&path, bytes).map_err(failed)?;
-                fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).map_err(failed)?;
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                let file = openat(&root, path, flags, Mode::from_raw_mode(*mode)).map_err(failed)?;
+                // A tmpfs takes a small file whole.
+                rustix::io::write(&file, bytes).map_err(failed)?;
             }
         }
     }
     // The modes come last: a folder that shows no permission could not be filled.
     for bone in bones.iter().rev() {
         if let BoneKind::Folder { mode } = bone.kind {
-            let path = point.join(bone.path.strip_prefix("/").unwrap_or(&bone.path));
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(failed)?;
+            chmodat(&root, inside(bone), Mode::from_raw_mode(mode), AtFlags::empty()).map_err(failed)?;
         }
     }
     Ok(root)
 }
 
-/// A copy of the prepared `/dev`, with its own terminals and shared memory.
-fn attach_devices(devices: &OwnedFd, root: &OwnedFd) -> Result<(), LaunchError> {
-    attach(devices, beneath(root, Path::new("/dev"))?.as_fd(), Path::new(""), "/dev")?;
-    let private = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    let terminals: &[_] = &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0620")];
-    let terminals = fresh("devpts", terminals, private)?;
-    attach(&terminals, beneath(root, Path::new("/dev/pts"))?.as_fd(), Path::new(""), "/dev/pts")?;
-    let private = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    let memory = fresh("tmpfs", &[("mode", "1777"), ("size", "50%")], private)?;
-    attach(&memory, beneath(root, Path::new("/dev/shm"))?.as_fd(), Path::new(""), "/dev/shm")?;
-    sys::add_mount_flags(devices.as_fd(), libc::MOUNT_ATTR_RDONLY, false)
-        .map_err(|e| LaunchError::new("make /dev read-only", e))
-}
-
-fn proc(root: &OwnedFd, devices: &OwnedFd) -> Result<(), LaunchError> {
+/// Hides windows on the host's kernel. Both ends are descriptors of mounts we made ourselves: no name inside the
+/// sandbox is followed.
+fn mask(proc: &OwnedFd, devices: &OwnedFd) -> Result<(), LaunchError> {
     let failed = |e: rustix::io::Errno| LaunchError::new("mask a part of /proc", e);
-    let quiet = MountAttrFlags::MOUNT_ATTR_NOSUID
-        | MountAttrFlags::MOUNT_ATTR_NODEV
-        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    let proc = fresh("proc", &[], quiet)?;
-    attach(&proc, beneath(root, Path::new("/proc"))?.as_fd(), Path::new(""), "/proc")?;
-    // Both ends are descriptors of mounts we made this moment: no name inside the sandbox is followed.
     for name in MASKED {
         let path = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let target = match rustix::fs::openat(&proc, name, path, Mode::empty()) {
+        let target = match openat(proc, name, path, Mode::empty()) {
             Ok(target) => target,
             Err(rustix::io::Errno::NOENT) => continue,
             Err(error) => return Err(failed(error)),
@@ -146,25 +179,11 @@ fn proc(root: &OwnedFd, devices: &OwnedFd) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// A fresh, read-only `/sys`. With the host's network the kernel refuses a fresh one, so it stays empty.
-fn sys_folder(net: Net, root: &OwnedFd) -> Result<(), LaunchError> {
-    let quiet = MountAttrFlags::MOUNT_ATTR_NOSUID
-        | MountAttrFlags::MOUNT_ATTR_NODEV
-        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    let mount = match net {
-        Net::None => fresh("sysfs", &[], quiet | MountAttrFlags::MOUNT_ATTR_RDONLY)?,
-        Net::Host => fresh("tmpfs", &[("size", "4k")], quiet | MountAttrFlags::MOUNT_ATTR_RDONLY)?,
-    };
-    attach(&mount, beneath(root, Path::new("/sys"))?.as_fd(), Path::new(""), "/sys")
-}
-
-/// Makes the new root the root and lets go of the old one.
+/// Makes the new root, which lies on top of the empty one, this process's root.
 fn enter(root: &OwnedFd) -> Result<(), LaunchError> {
     let failed = |e: rustix::io::Errno| LaunchError::new("enter the new root", e);
     rustix::process::fchdir(root).map_err(failed)?;
-    rustix::process::pivot_root(".", ".").map_err(failed)?;
-    // The old root now lies on top of the new one, at the same place.
-    unmount(".", UnmountFlags::DETACH).map_err(failed)?;
+    rustix::process::chroot(".").map_err(failed)?;
     rustix::process::chdir("/").map_err(failed)
 }
 
@@ -194,6 +213,10 @@ fn attach(
         flags |= MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     }
     move_mount(mount, "", folder, path, flags).map_err(|e| LaunchError::new(format!("attach `{name}`"), e))
+}
+
+fn attach_beneath(mount: &OwnedFd, root: &OwnedFd, point: &Path) -> Result<(), LaunchError> {
+    attach(mount, beneath(root, point)?.as_fd(), Path::new(""), &point.to_string_lossy())
 }
 
 /// Opens a folder of the new root without ever leaving it.

@@ -7,6 +7,7 @@ use std::path::Path;
 use model::Caveat;
 use model::caveat::CaveatKind;
 use model::net::Net;
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with, socketpair};
 use rustix::process::Signal;
 
@@ -29,15 +30,20 @@ pub fn main() -> Result<(), LaunchError> {
         }
         Err(error) => return answer(socket, &Answer::Failed(error), &[]).map_err(failed),
     };
-    while let Some(packet) = sys::receive(socket, PACKET).map_err(failed)? {
-        match launch(&mut stage, &packet.bytes, packet.descriptors) {
+    let mut spare = None;
+    loop {
+        // Made while nobody waits, taken by the next launch. If it cannot be made now, that launch says why.
+        if spare.is_none() && !has_request(socket) {
+            spare = bear(&stage, Net::None).ok();
+        }
+        let Some(packet) = sys::receive(socket, PACKET).map_err(failed)? else { return Ok(()) };
+        match launch(&mut stage, &mut spare, &packet.bytes, packet.descriptors) {
             Ok((pid, process, caveats)) => {
                 answer(socket, &Answer::Launched { pid, caveats }, &[process.as_fd()]).map_err(failed)?;
             }
             Err(error) => answer(socket, &Answer::Failed(error), &[]).map_err(failed)?,
         }
     }
-    Ok(())
 }
 
 fn begin(message: &[u8]) -> Result<Stage, LaunchError> {
@@ -49,52 +55,48 @@ fn begin(message: &[u8]) -> Result<Stage, LaunchError> {
     Stage::set_up(begin.home, begin.rights)
 }
 
-fn launch(
-    stage: &mut Stage,
-    message: &[u8],
-    descriptors: Vec<OwnedFd>,
-) -> Result<(i32, OwnedFd, Vec<Caveat>), LaunchError> {
-    let order: Launch = serde_json::from_slice(message)
-        .map_err(|e| LaunchError::new("read the order", io::Error::from(e)))?;
-    let Ok([conversation, log]) = <[OwnedFd; 2]>::try_from(descriptors) else {
-        return Err(LaunchError::new("read the order", io::Error::from(io::ErrorKind::InvalidInput)));
-    };
-    let folder = Path::new("sandboxes").join(order.plan.id.to_string());
-    let listener = control_socket(&stage.home.join(&folder))?;
-    let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-    let (to_init, from_launcher) = pair.map_err(|e| LaunchError::new("make a socket for init", e))?;
+/// An init that has its namespaces and waits for a plan.
+struct Infant {
+    pid: i32,
+    process: OwnedFd,
+    socket: OwnedFd,
+}
 
+impl Infant {
+    /// For a launch that failed half-way.
+    fn abandon(self) {
+        if let Err(error) = rustix::process::pidfd_send_signal(&self.process, Signal::KILL) {
+            tracing::debug!(error = %io::Error::from(error), "a half-made init was already gone");
+        }
+    }
+}
+
+/// Clones an init into new namespaces and names its users. It prepares itself and then waits.
+fn bear(stage: &Stage, net: Net) -> Result<Infant, LaunchError> {
+    let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+    let (socket, launcher) = pair.map_err(|e| LaunchError::new("make a socket for init", e))?;
     let mut namespaces = libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
         | libc::CLONE_NEWPID
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP;
-    if order.plan.net == Net::None {
+    if net == Net::None {
         namespaces |= libc::CLONE_NEWNET;
     }
     let cloned = sys::clone3(&Clone3 { namespaces: namespaces as u64 })
         .map_err(|e| LaunchError::new("make the sandbox's namespaces", e))?;
     match cloned {
         Cloned::Child => {
-            drop(to_init);
-            init::main(init::Birth {
-                plan: order.plan,
-                rights: stage.rights,
-                launcher: from_launcher,
-                listener,
-                conversation,
-                log,
-            })
+            drop(socket);
+            init::main(init::Birth { rights: stage.rights, net, launcher })
         }
         Cloned::Parent { pid, descriptor } => {
-            let pid = pid.as_raw_nonzero().get();
-            match prepare(stage, &order, pid, &folder, to_init.as_fd()) {
-                Ok(caveats) => Ok((pid, descriptor, caveats)),
+            let infant = Infant { pid: pid.as_raw_nonzero().get(), process: descriptor, socket };
+            match name_users(stage, &infant) {
+                Ok(()) => Ok(infant),
                 Err(error) => {
-                    if let Err(kill) = rustix::process::pidfd_send_signal(&descriptor, Signal::KILL) {
-                        tracing::debug!(error = %io::Error::from(kill), "a half-made init was already gone");
-                    }
+                    infant.abandon();
                     Err(error)
                 }
             }
@@ -102,30 +104,62 @@ fn launch(
     }
 }
 
-/// What init needs of us while it waits: its ids, its cgroups, its mounts.
-fn prepare(
-    stage: &mut Stage,
-    order: &Launch,
-    pid: i32,
-    folder: &Path,
-    to_init: BorrowedFd<'_>,
-) -> Result<Vec<Caveat>, LaunchError> {
+/// Writes the id maps, and tells init so with the devices it needs.
+fn name_users(stage: &Stage, infant: &Infant) -> Result<(), LaunchError> {
+    let pid = infant.pid;
     if matches!(stage.rights, super::Rights::User { .. }) {
         write(&format!("/proc/{pid}/setgroups"), "deny")?;
     }
     write(&format!("/proc/{pid}/uid_map"), &stage.rights.uid_map())?;
     write(&format!("/proc/{pid}/gid_map"), &stage.rights.gid_map())?;
+    let devices = stage.copy_devices()?;
+    sys::send(infant.socket.as_fd(), b"{}", &[devices.as_fd()])
+        .map_err(|e| LaunchError::new("write to init", e))
+}
+
+fn launch(
+    stage: &mut Stage,
+    spare: &mut Option<Infant>,
+    message: &[u8],
+    descriptors: Vec<OwnedFd>,
+) -> Result<(i32, OwnedFd, Vec<Caveat>), LaunchError> {
+    let order: Launch = serde_json::from_slice(message)
+        .map_err(|e| LaunchError::new("read the order", io::Error::from(e)))?;
+    let folder = Path::new("sandboxes").join(order.plan.id.to_string());
+    let listener = control_socket(&stage.home.join(&folder))?;
+    let infant = match spare.take_if(|_| order.plan.net == Net::None) {
+        Some(infant) => infant,
+        None => bear(stage, order.plan.net)?,
+    };
+    let mut given = vec![listener];
+    given.extend(descriptors);
+    match prepare(stage, order, &infant, &folder, given) {
+        Ok(caveats) => Ok((infant.pid, infant.process, caveats)),
+        Err(error) => {
+            infant.abandon();
+            Err(error)
+        }
+    }
+}
+
+/// Gives a waiting init what it is to become: its cgroups, its plan, its mounts.
+fn prepare(
+    stage: &mut Stage,
+    order: Launch,
+    infant: &Infant,
+    folder: &Path,
+    mut given: Vec<OwnedFd>,
+) -> Result<Vec<Caveat>, LaunchError> {
     for group in &order.join {
-        write(&group.to_string_lossy(), &pid.to_string())?;
+        write(&group.to_string_lossy(), &infant.pid.to_string())?;
     }
     let mut caveats = Vec::new();
     let mut mounted = Vec::new();
-    let mut mounts = Vec::new();
     for (place, part) in order.plan.parts.iter().enumerate() {
         match stage.mount_part(part, folder) {
             Ok(mount) => {
                 mounted.push(place);
-                mounts.push(mount);
+                given.push(mount);
             }
             Err(error) if part.optional => {
                 let text = format!("a mount of this machine is left out: {error}");
@@ -134,12 +168,18 @@ fn prepare(
             Err(error) => return Err(error),
         }
     }
-    mounts.push(stage.copy_devices()?);
-    let go =
-        serde_json::to_vec(&mounted).map_err(|e| LaunchError::new("write to init", io::Error::from(e)))?;
-    let descriptors: Vec<_> = mounts.iter().map(AsFd::as_fd).collect();
-    sys::send(to_init, &go, &descriptors).map_err(|e| LaunchError::new("write to init", e))?;
+    let go = serde_json::to_vec(&init::Destiny { plan: order.plan, mounted })
+        .map_err(|e| LaunchError::new("write to init", io::Error::from(e)))?;
+    let descriptors: Vec<_> = given.iter().map(AsFd::as_fd).collect();
+    sys::send(infant.socket.as_fd(), &go, &descriptors).map_err(|e| LaunchError::new("write to init", e))?;
     Ok(caveats)
+}
+
+/// Is somebody waiting for us?
+fn has_request(socket: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+    let at_once = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
 /// Binds, but does not listen: init listens itself, so that its peers see init's credentials.

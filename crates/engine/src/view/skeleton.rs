@@ -13,7 +13,7 @@ use super::mounts::Mount;
 use super::plan::{Bone, BoneKind};
 
 /// Files beside mounts are copied into the skeleton up to this size: they are configuration, not data.
-const FILE_LIMIT: u64 = 1 << 20;
+const FILE_LIMIT: u64 = 16 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Skeleton {
@@ -62,6 +62,11 @@ impl Skeleton {
         }
         let below = |mount: &&Mount| mount.point.starts_with(path) && mount.point != path;
         self.bone(path.to_owned(), BoneKind::Folder { mode: mode & !0o222 });
+        let writable = rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+        if !writable && fs::read_dir(path)?.next().is_none() {
+            // Empty, and it stays so: the skeleton's own folder shows the same.
+            return Ok(());
+        }
         if mounts.iter().any(|mount| below(&mount)) {
             self.take_apart(path, mounts, skip)
         } else if mounts.iter().any(|mount| mount.point == path && !mount.is_real()) {
