@@ -53,6 +53,7 @@ fn live(birth: Birth) {
     let keep: Vec<_> = keep.into_iter().map(std::os::fd::AsFd::as_fd).collect();
     let set_up = sys::close_all_but(&keep)
         .map_err(|e| LaunchError::new("close inherited descriptors", e))
+        .and_then(|()| name())
         .and_then(|()| setup::build(&birth))
         .and_then(|()| lockdown::lock(&birth.plan, birth.rights));
     if let Err(error) = set_up {
@@ -66,6 +67,11 @@ fn live(birth: Birth) {
     {
         init.serve();
     }
+}
+
+/// What `ps` and `top` call it; otherwise that would be the last part of the path it was started by.
+fn name() -> Result<(), LaunchError> {
+    rustix::thread::set_name(c"zeno-init").map_err(|e| LaunchError::new("name init", e))
 }
 
 /// Tells the daemon, on the first conversation, why there will be no sandbox.
