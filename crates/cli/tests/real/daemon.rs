@@ -26,6 +26,8 @@ fn it_starts_by_itself_once_and_in_private() {
         calls.into_iter().map(|call| call.join().unwrap()["health"]["pid"].clone()).collect()
     });
     assert!(pids.iter().all(|pid| *pid == json!(home.daemon().unwrap())), "{pids:?}");
+    let daemon = home.daemon().unwrap();
+    assert_eq!(fs::read_to_string(format!("/proc/{daemon}/comm")).unwrap(), "zeno-daemon\n");
     let lines = |word: &str| home.processes().into_iter().filter(|(_, line)| line.contains(word)).count();
     until("the losers to leave", || (lines("daemon run") == 1).then_some(()));
     let mode = |name: &str| fs::symlink_metadata(home.path().join(name)).unwrap().mode() & 0o777;
