@@ -97,8 +97,8 @@ fn gone(sandbox: &Sandbox, now: Timestamp) -> Action {
     }
 }
 
-const THROWAWAY: &str = "made for one command, and the daemon that ran it ended";
-const HALF_MADE: &str = "the daemon ended while it was being made or started";
+const THROWAWAY: &str = "made for one command, and nobody waits for that any more";
+const HALF_MADE: &str = "its making or starting was given up half-way";
 const SILENT: &str = "its init is there but does not answer";
 const GONE: &str = "its processes were gone when the daemon came back (machine restarted, or killed)";
 

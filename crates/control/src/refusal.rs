@@ -1,5 +1,6 @@
 //! What callers are told when a verb cannot do what it was asked, with the command to use next.
 
+use model::exec::Text;
 use model::{Code, Name, Problem, Sandbox, SandboxId, State};
 
 use crate::store;
@@ -44,6 +45,12 @@ pub(crate) fn name_taken(name: &Name, holder: Option<SandboxId>) -> Problem {
 pub(crate) fn just_ended(label: &str) -> Problem {
     Problem::new(Code::NotReady, format!("sandbox `{label}` has just ended"))
         .hint(format!("see why: `zeno status {label}`"))
+}
+
+/// Its frozen copy holds only what changes; the rest is read from the real folder.
+pub(crate) fn workspace_gone(workspace: &Text) -> Problem {
+    Problem::new(Code::WorkspaceGone, format!("its workspace `{}` is gone", workspace.display()))
+        .hint("put the folder back: the sandbox still has all that it wrote")
 }
 
 /// What would be needed to start it was never written down.

@@ -128,11 +128,13 @@ fn overdue(seat: &Seat, clock: u64) -> bool {
 fn needs_a_look(record: &Record, now: jiff::Timestamp) -> bool {
     match record.sandbox.state {
         State::Ready | State::Active | State::Paused | State::Unreachable | State::Destroying => true,
+        // Whoever makes it holds its turn, so that this look passes it by. One that nobody holds was given up,
+        // and that could not be recorded.
+        State::Requested | State::Provisioning => true,
         State::Stopped | State::Expired | State::Failed => {
             reconcile::resting(&record.sandbox, now) != Action::Keep
         }
-        // Whoever makes it holds its turn and will say how it went.
-        State::Requested | State::Provisioning | State::Destroyed => false,
+        State::Destroyed => false,
     }
 }
 

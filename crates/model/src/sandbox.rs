@@ -121,6 +121,9 @@ pub struct Freshness {
     pub behind: Vec<Text>,
     /// How many there are in all.
     pub behind_total: u64,
+    /// The real folder is no longer there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

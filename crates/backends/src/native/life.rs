@@ -94,9 +94,14 @@ impl Native {
         let native = self.clone();
         let look = tokio::task::spawn_blocking(move || {
             let Some(frozen) = Folder::of(&native.0.home, id).read()?.frozen else { return Ok(None) };
+            let captured = frozen.taken;
+            // A folder that is not there has no paths to compare, and that is no reason to say nothing at all.
+            if !frozen.workspace.exists() {
+                return Ok(Some(Freshness { captured, behind: Vec::new(), behind_total: 0, gone: true }));
+            }
             let (behind, behind_total) = native.0.captures.behind(&frozen, LISTED)?;
             let behind = behind.into_iter().map(Into::into).collect();
-            Ok::<_, NativeError>(Some(Freshness { captured: frozen.taken, behind, behind_total }))
+            Ok::<_, NativeError>(Some(Freshness { captured, behind, behind_total, gone: false }))
         });
         Ok(look.await.map_err(NativeError::from)??)
     }

@@ -63,6 +63,7 @@ pub(crate) fn status() -> Status {
             captured: "2026-05-01T11:56:30Z".parse().unwrap(),
             behind: vec!["src/main.rs".into(), "README.md".into()],
             behind_total: 12,
+            gone: false,
         }),
         masked: vec![
             masked("/home/ada/.ssh", "private keys, known hosts and agents' configuration"),

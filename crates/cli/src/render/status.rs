@@ -30,6 +30,7 @@ pub(crate) fn status(status: &Status, home: Option<&Path>, now: Timestamp, paint
 fn frozen(freshness: &Freshness, now: Timestamp) -> String {
     let ago = age(freshness.captured, now);
     match freshness.behind_total {
+        _ if freshness.gone => format!("{ago} ago, the real folder is gone"),
         0 => format!("{ago} ago, nothing moved on since"),
         1 => format!("{ago} ago, 1 path moved on since"),
         total => format!("{ago} ago, {total} paths moved on since"),

@@ -19,10 +19,20 @@ pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     units(between(then, now), 1)
 }
 
-/// How far away, in its two largest units: `1h57m`; `now` when it is over.
+/// How far away, in its two largest units: `1h57m`; `now` when it is over. Rounded, so that a week which has just
+/// begun is `7d` and not `6d23h`.
 pub(crate) fn left(until: Timestamp, now: Timestamp) -> String {
     let remaining = between(now, until);
-    if remaining.is_zero() { "now".to_owned() } else { units(remaining, 2) }
+    if remaining.is_zero() {
+        return "now".to_owned();
+    }
+    let seconds = remaining.as_secs() + u64::from(remaining.subsec_nanos() > 0);
+    let grain = match seconds {
+        86_400.. => 3600,
+        3600.. => 60,
+        _ => 1,
+    };
+    units(Duration::from_secs((seconds + grain / 2) / grain * grain), 2)
 }
 
 /// A path as text that cannot play tricks on a terminal.
@@ -95,6 +105,8 @@ mod tests {
         }
         assert_eq!(age(at(86_405), at(0)), "0s", "a clock that went back");
         assert_eq!(left(at(86_405), at(0)), "1d");
+        assert_eq!(left(at(7 * 86_400 - 2), at(0)), "7d");
+        assert_eq!(left(at(0), Timestamp::from_millisecond(-1).unwrap()), "1s");
     }
 
     #[test]

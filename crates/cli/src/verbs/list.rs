@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use crate::args::look::List;
 use crate::failure::{DONE, Failure};
-use crate::invocation::Invocation;
+use crate::invocation::{Form, Invocation};
+use crate::output;
 use crate::render::list as render;
 
 pub(crate) async fn list(typed: &List, invocation: &Invocation) -> Result<u8, Failure> {
@@ -17,5 +18,8 @@ pub(crate) async fn list(typed: &List, invocation: &Invocation) -> Result<u8, Fa
             render::list(&sandboxes, home, Timestamp::now(), paint)
         }
     })?;
+    if sandboxes.is_empty() && !typed.quiet && invocation.form == Form::People {
+        output::note("no sandboxes yet: `zeno create` makes one\n");
+    }
     Ok(DONE)
 }

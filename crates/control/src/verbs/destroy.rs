@@ -3,6 +3,7 @@
 use model::{Problem, Sandbox, SandboxId, State};
 
 use crate::control::Control;
+use crate::refusal;
 use crate::slots::Slot;
 use crate::store::{Move, Record};
 
@@ -42,8 +43,13 @@ impl Control {
         slot.rise();
         // A throwaway is removed by the next daemon whatever its record says, so that its end is written only once.
         if state != State::Destroying && !record.throwaway {
-            self.transition(slot, why.sign(Move::to(State::Destroying))).await?;
-            state = State::Destroying;
+            match self.inner.store.transition(slot.id, why.sign(Move::to(State::Destroying))).await {
+                Ok(_) => state = State::Destroying,
+                // Its removal is what makes room. Until that is recorded, a daemon that starts finds a sandbox
+                // without processes, which can be removed again.
+                Err(error) if error.is_disk_full() => {}
+                Err(error) => return Err(refusal::store(&error)),
+            }
         }
         if let Err(problem) = self.inner.native.teardown(slot.id).await {
             if state != State::Destroying {

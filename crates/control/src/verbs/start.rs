@@ -1,5 +1,6 @@
 //! `start`: processes again, on the layers that were kept.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use backends::native::{Provision, Provisioned};
@@ -24,6 +25,11 @@ impl Control {
         let sandbox = self.record(slot).await?.sandbox;
         if !sandbox.state.can_become(State::Provisioning) || sandbox.state == State::Requested {
             return Err(refusal::not_ready(&sandbox, START));
+        }
+        if let Some(workspace) = &sandbox.workspace
+            && !Path::new(workspace.as_os_str()).exists()
+        {
+            return Err(refusal::workspace_gone(workspace));
         }
         let request = self.inner.store.request(slot.id).await.map_err(|error| refusal::store(&error))?;
         let request = request.ok_or_else(|| refusal::not_kept(&slot.label()))?;

@@ -59,6 +59,7 @@ pub(crate) fn main(birth: Birth) -> ! {
 fn live(birth: Birth) {
     let prepared = sys::close_all_but(&[birth.launcher.as_fd()])
         .map_err(|e| LaunchError::new("close inherited descriptors", e))
+        .and_then(|()| name())
         .and_then(|()| setup::prepare(&birth));
     // Without a destiny the launcher has ended, or gone mad; there is nobody to tell.
     let Some((destiny, given)) = await_destiny(&birth.launcher) else { return };
@@ -85,6 +86,11 @@ fn live(birth: Birth) {
 fn await_destiny(launcher: &OwnedFd) -> Option<(Destiny, Vec<OwnedFd>)> {
     let packet = sys::receive(launcher.as_fd(), 1 << 20).ok()??;
     Some((serde_json::from_slice(&packet.bytes).ok()?, packet.descriptors))
+}
+
+/// What `ps` and `top` call it; otherwise that would be the last part of the path it was started by.
+fn name() -> Result<(), LaunchError> {
+    rustix::thread::set_name(c"zeno-init").map_err(|e| LaunchError::new("name init", e))
 }
 
 /// Tells the daemon, on the first conversation, why there will be no sandbox.

@@ -21,6 +21,7 @@ pub use home::HomeError;
 pub use wiring::{LaunchError, launcher_if_asked, run};
 
 use crate::api::{App, Door, Stop, router};
+use crate::best_effort;
 
 #[derive(Clone, Debug)]
 pub struct DaemonOptions {
@@ -56,6 +57,8 @@ where
         return Err(DaemonError::NotLoopback { address });
     }
     detach()?;
+    // What `ps` and `top` show; otherwise it would be the number of the descriptor it was started from.
+    best_effort("name the process", rustix::thread::set_name(c"zeno-daemon"));
     home::create(&options.home)?;
     let prepared = prepare(&options.home).map_err(DaemonError::Prepare)?;
     let lock = home::Lock::take(&options.home)?;

@@ -1,0 +1,200 @@
+//! The daemon's own life: started when needed, one per home, killed at any moment without loss.
+
+use std::fs::{self, File, Permissions};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::home::{Home, is_root};
+use crate::http::Connection;
+use crate::wait::{PATIENCE, end, until};
+
+#[test]
+fn it_starts_by_itself_once_and_in_private() {
+    let home = Home::new();
+    assert_eq!(home.zeno(&["daemon", "status"]).code, 3);
+    let pids: Vec<_> = thread::scope(|scope| {
+        let calls: Vec<_> = (0..20).map(|_| scope.spawn(|| home.json(&["daemon", "start"]))).collect();
+        calls.into_iter().map(|call| call.join().unwrap()["health"]["pid"].clone()).collect()
+    });
+    assert!(pids.iter().all(|pid| *pid == json!(home.daemon().unwrap())), "{pids:?}");
+    let daemon = home.daemon().unwrap();
+    assert_eq!(fs::read_to_string(format!("/proc/{daemon}/comm")).unwrap(), "zeno-daemon\n");
+    let lines = |word: &str| home.processes().into_iter().filter(|(_, line)| line.contains(word)).count();
+    until("the losers to leave", || (lines("daemon run") == 1).then_some(()));
+    let mode = |name: &str| fs::symlink_metadata(home.path().join(name)).unwrap().mode() & 0o777;
+    assert_eq!((mode(""), mode("daemon.sock"), mode("daemon.log")), (0o700, 0o600, 0o600));
+
+    let ran = home.zeno(&["daemon", "run"]);
+    assert_eq!(ran.code, 7, "{ran}");
+    assert!(ran.err().contains("a daemon already runs"), "{ran}");
+}
+
+#[test]
+fn sandboxes_live_on_without_it() {
+    let home = Home::new();
+    home.create("box", &[]);
+    home.exec("box", "echo text > /var/tmp/file");
+    let number = home.detach("box", "i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done");
+    let log = home.path().join("sandboxes").join(home.ok(&["list", "-q"]).trim()).join("log");
+    let written = || fs::metadata(&log).unwrap().len();
+    let check = |how: &str| {
+        let before = written();
+        until("it to count on", || (written() > before).then_some(()));
+        assert_eq!(home.daemon(), None, "{how}");
+        assert_eq!(home.state("box"), "active", "{how}");
+        assert_eq!(home.exec("box", "cat /var/tmp/file").out(), "text\n", "{how}");
+        let count = || home.ok(&["logs", "--exec", &number, "box"]).lines().count();
+        let counted = count();
+        until("the log to go on", || (count() > counted).then_some(()));
+    };
+    home.ok(&["daemon", "stop"]);
+    check("stopped");
+    home.crash();
+    check("killed");
+    home.ok(&["pause", "box"]);
+    home.crash();
+    assert_eq!(home.state("box"), "paused");
+    home.ok(&["resume", "box"]);
+    home.ok(&["stop", "box"]);
+    home.crash();
+    assert_eq!(home.state("box"), "stopped");
+    home.ok(&["start", "box"]);
+    assert_eq!(home.exec("box", "cat /var/tmp/file").out(), "text\n");
+}
+
+/// The full measure is `cargo xtask soak`.
+const ROUNDS: usize = 40;
+
+#[test]
+fn killed_at_any_moment_it_loses_no_sandbox_and_leaves_no_orphan() {
+    let home = Home::new();
+    home.ok(&["daemon", "start"]);
+    let over = AtomicBool::new(false);
+    let (mut kept, mut kills) = (Vec::new(), 0);
+    thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            let mut random = File::open("/dev/urandom").unwrap();
+            let mut kills = 0;
+            while !over.load(Ordering::Relaxed) {
+                let mut byte = [0];
+                std::io::Read::read_exact(&mut random, &mut byte).unwrap();
+                // The moment is the point: anywhere in the life of a create or destroy, which take a few of these.
+                thread::sleep(Duration::from_millis(20 + u64::from(byte[0]) / 2));
+                if let Some(pid) = home.daemon().and_then(Pid::from_raw) {
+                    kills += usize::from(kill_process(pid, Signal::KILL).is_ok());
+                }
+            }
+            kills
+        });
+        let deadline = Instant::now() + Duration::from_secs(60);
+        for round in 0..ROUNDS {
+            if Instant::now() > deadline {
+                break;
+            }
+            let name = format!("box{round}");
+            let created = home.zeno(&["create", "--no-workspace", "--name", &name]);
+            if created.code == 0 && (round % 2 == 0 || home.zeno(&["destroy", &name]).code != 0) {
+                kept.push((name, round % 2 == 0));
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+        kills = killer.join().unwrap();
+    });
+    assert!(kills > 5, "{kills}");
+    for (name, must_be_there) in kept {
+        let state = home.zeno(&["get", "--json", &name]);
+        assert!(state.code == 0 || !must_be_there, "{name} is lost: {state}");
+        if must_be_there {
+            assert_eq!(home.exec(&name, "echo alive").out(), "alive\n", "{name}");
+        }
+    }
+    until("every sandbox to be one thing or the other", || {
+        let states = home.json(&["list"]);
+        let states = states.as_array().unwrap().iter().map(|sandbox| sandbox["state"].as_str().unwrap());
+        states.into_iter().all(|state| matches!(state, "ready" | "active" | "failed")).then_some(())
+    });
+    // What is left behind, the home's end will tell.
+}
+
+#[test]
+fn a_strangers_socket_is_not_spoken_to() {
+    let home = Home::new();
+    if !is_root() {
+        println!("skipped: only root can give a socket away");
+        return;
+    }
+    home.ok(&["daemon", "start"]);
+    let socket = home.path().join("daemon.sock");
+    std::os::unix::fs::chown(&socket, Some(12345), None).unwrap();
+    insta::assert_snapshot!(home.plain(&home.zeno(&["list"])), @"
+    ------- stderr -------
+    error: the socket `FOLDER/home/daemon.sock` belongs to user 12345, or is no socket; not connecting
+      try: zeno doctor
+    [exit 7]
+    ");
+    std::os::unix::fs::chown(&socket, Some(0), None).unwrap();
+}
+
+#[test]
+fn an_older_daemon_is_replaced() {
+    let home = Home::new();
+    fs::create_dir(home.path()).unwrap();
+    fs::set_permissions(home.path(), Permissions::from_mode(0o700)).unwrap();
+    let lock = File::create(home.path().join("daemon.lock")).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let listener = UnixListener::bind(home.path().join("daemon.sock")).unwrap();
+    let old = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut asked = Vec::new();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
+        for answer in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 27\r\n\r\n{\"version\":\"0.0.1\",\"pid\":1}",
+            "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n",
+        ] {
+            let head: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+            asked.push(head[0].clone());
+            (&stream).write_all(answer.as_bytes()).unwrap();
+        }
+        fs::remove_file(listener.local_addr().unwrap().as_pathname().unwrap()).unwrap();
+        drop(lock);
+        asked
+    });
+    assert_eq!(home.run(&[], "echo new").out(), "new\n");
+    assert_eq!(old.join().unwrap(), ["GET /healthz HTTP/1.1", "POST /v1/daemon/stop HTTP/1.1"]);
+}
+
+#[test]
+fn the_tcp_door_asks_for_its_token() {
+    let home = Home::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut daemon = home.command(&["daemon", "run", "--listen", &free.to_string()]).spawn().unwrap();
+    let ask = |path: &str, headers: &[(&str, &str)]| {
+        let stream = until("the door", || TcpStream::connect(free).ok());
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Connection::new(stream).ask("GET", path, headers, b"").status
+    };
+    assert_eq!(ask("/healthz", &[]), 200);
+    let token = fs::read_to_string(home.path().join("token")).unwrap();
+    assert_eq!(fs::metadata(home.path().join("token")).unwrap().mode() & 0o777, 0o600);
+    let bearer = format!("Bearer {}", token.trim());
+    let wrong = format!("Bearer {}", "0".repeat(token.trim().len()));
+    assert_eq!(ask("/v1/sandboxes", &[]), 401);
+    assert_eq!(ask("/v1/sandboxes", &[("authorization", &wrong)]), 401);
+    assert_eq!(ask("/v1/sandboxes", &[("authorization", &bearer)]), 200);
+    let rebound = [("authorization", bearer.as_str()), ("host", "evil.example")];
+    assert_eq!(ask("/v1/sandboxes", &rebound), 403);
+    let page = [("authorization", bearer.as_str()), ("origin", "https://evil.example")];
+    assert_eq!(ask("/v1/sandboxes", &page), 403);
+    home.ok(&["daemon", "stop"]);
+    assert_eq!(end(&mut daemon).code(), Some(0));
+}

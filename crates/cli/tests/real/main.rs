@@ -1,0 +1,17 @@
+//! The `zeno` program against real sandboxes on this kernel, as root and as an ordinary user: the same tests.
+//! Every test has a daemon of its own, and leaves nothing of it behind.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod api;
+mod bad_input;
+mod daemon;
+mod exec;
+mod files;
+mod home;
+mod http;
+mod lifecycle;
+mod run;
+mod terminal;
+mod traces;
+mod wait;

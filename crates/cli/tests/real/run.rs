@@ -1,0 +1,198 @@
+//! `zeno run`: exit codes, bytes, environment, and a host that notices nothing.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::home::{Home, finish, is_root};
+use crate::wait::{end, until};
+
+#[test]
+fn every_exit_code_is_the_commands_own() {
+    let home = Home::new();
+    home.create("codes", &[]);
+    // One sandbox: what is under test is the way of the code, and that is the same.
+    for code in 0..=255 {
+        assert_eq!(home.zeno(&["exec", "codes", "--", "sh", "-c", &format!("exit {code}")]).code, code);
+    }
+    for code in [0, 1, 7, 124, 125, 126, 127, 128, 255] {
+        assert_eq!(home.run(&[], &format!("exit {code}")).code, code);
+    }
+    for signal in [1, 2, 3, 6, 9, 11, 13, 14, 15, 31, 34, 64] {
+        let ran = home.run(&[], &format!("kill -{signal} $$"));
+        assert_eq!((ran.code, ran.err().as_str()), (128 + signal, ""), "signal {signal}");
+    }
+}
+
+#[test]
+fn what_cannot_be_started_is_told_as_a_shell_does() {
+    let home = Home::new();
+    let plain = home.yard().join("plain");
+    fs::write(&plain, "not a program").unwrap();
+    fs::set_permissions(&plain, fs::Permissions::from_mode(0o644)).unwrap();
+    let check = |arguments: &[&str], code: i32, said: &str| {
+        let ran = home.zeno(&[&["run", "--no-workspace"], arguments].concat());
+        assert_eq!(ran.code, code, "{ran}");
+        assert!(ran.err().contains(said), "{ran}");
+    };
+    check(&["--", "no-such-program"], 127, "no-such-program");
+    check(&["--", "/no/such/program"], 127, "/no/such/program");
+    check(&["--", plain.to_str().unwrap()], 126, "plain");
+    check(&["--", "/"], 126, "`/`");
+    check(&["-w", "/no/such/folder", "--", "true"], 125, "/no/such/folder");
+    check(&["-u", "no-such-user", "--", "true"], 125, "no-such-user");
+    // A script without `#!` is run by a shell.
+    fs::write(&plain, "exit 9").unwrap();
+    fs::set_permissions(&plain, fs::Permissions::from_mode(0o755)).unwrap();
+    check(&["--", plain.to_str().unwrap()], 9, "");
+}
+
+#[test]
+fn a_timeout_ends_the_command_and_all_it_started() {
+    let home = Home::new();
+    home.create("late", &[]);
+    let deaf = "trap '' TERM INT HUP; (trap '' TERM; setsid sh -c 'sleep 1001 & exec sleep 1002') & \
+                setsid sleep 1003 & while :; do sleep 1; done";
+    let start = Instant::now();
+    let ran = home.zeno(&["exec", "--timeout", "700ms", "late", "--", "sh", "-c", deaf]);
+    assert_eq!(ran.code, 124, "{ran}");
+    assert_eq!(ran.err(), "zeno: the command ran out of time\n");
+    assert!(start.elapsed().as_secs() < 10, "it ended at its time, not at its leisure");
+    let left = home.exec("late", "ps -eo args | grep '[s]leep 100'; true");
+    assert_eq!(left.out(), "", "what it started is gone too");
+
+    assert_eq!(home.run(&["--timeout", "300ms"], deaf).code, 124);
+    assert_eq!(home.run(&["--timeout", "20s"], "exit 5").code, 5);
+}
+
+#[test]
+fn both_outputs_are_apart_and_exact_to_the_byte() {
+    let home = Home::new();
+    let yard = home.yard();
+    let mut random = vec![0; 10 << 20];
+    fs::File::open("/dev/urandom").unwrap().read_exact(&mut random).unwrap();
+    let mut other = random.clone();
+    other.reverse();
+    fs::write(yard.join("one"), &random).unwrap();
+    fs::write(yard.join("two"), &other).unwrap();
+    let ran = home.run(&[], "cat two >&2 & cat one; wait");
+    assert_eq!(ran.code, 0);
+    // Not assert_eq: nobody wants to read ten mebibytes of difference.
+    assert!(ran.stdout == random, "standard output: {} bytes", ran.stdout.len());
+    assert!(ran.stderr == other, "standard error: {} bytes", ran.stderr.len());
+
+    let mut through = home.command(&["run", "--no-workspace", "--", "cat"]);
+    let ran = finish(through.stdin(Stdio::piped()).spawn().unwrap(), &random);
+    assert!(ran.code == 0 && ran.stdout == random, "through: {} bytes", ran.stdout.len());
+}
+
+#[test]
+fn input_streams_and_its_end_arrives() {
+    let home = Home::new();
+    let mut child = home
+        .command(&["run", "--no-workspace", "--", "sh", "-c", "read a; echo got $a; cat; echo end"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    stdin.write_all(b"first\n").unwrap();
+    let mut answer = [0; 10];
+    stdout.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"got first\n", "answered before the input ended");
+    stdin.write_all(b"second\n").unwrap();
+    drop(stdin);
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "second\nend\n");
+    assert_eq!(end(&mut child).code(), Some(0));
+
+    // A command that reads nothing does not hang on input that nobody takes.
+    let mut deaf = home.command(&["run", "--no-workspace", "--", "true"]);
+    let mut child = deaf.stdin(Stdio::piped()).spawn().unwrap();
+    let _held = child.stdin.take();
+    assert_eq!(end(&mut child).code(), Some(0));
+}
+
+#[test]
+fn a_command_finds_itself_where_its_caller_stands() {
+    let home = Home::new();
+    let yard = home.yard();
+    fs::create_dir(yard.join("deep")).unwrap();
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let ran = home.run(&[], "pwd; id -u; id -g; umask; echo $HOME");
+    let yard = yard.display();
+    let umask = fs::read_to_string("/proc/self/status").unwrap();
+    let umask = umask.lines().find_map(|line| line.strip_prefix("Umask:\t")).unwrap();
+    assert_eq!(ran.out(), format!("{yard}\n{uid}\n{gid}\n{umask}\n{yard}\n"));
+
+    let ran = home.run(&["-e", "A=1 2", "-e", "HOME", "-e", "NOT_SET", "-w", "deep"], "pwd; echo $A; env");
+    assert!(ran.out().starts_with(&format!("{yard}/deep\n1 2\n")), "{ran}");
+    assert!(!ran.out().contains("NOT_SET"), "{ran}");
+
+    home.create("made", &["-e", "A=made", "-e", "B=made", "-w", "deep"]);
+    let ran = home.zeno(&["exec", "-e", "B=exec", "made", "--", "sh", "-c", "pwd; echo $A $B"]);
+    assert_eq!(ran.out(), format!("{yard}/deep\nmade exec\n"));
+    assert_eq!(home.zeno(&["exec", "-w", "..", "made", "pwd"]).out(), format!("{yard}\n"));
+}
+
+#[test]
+fn only_root_has_other_users_to_offer() {
+    let home = Home::new();
+    let ran =
+        home.run(&["-u", "nobody"], "id -un; id -u; echo $HOME; touch /var/tmp/by-nobody && echo wrote");
+    if is_root() {
+        assert_eq!(ran.out(), "nobody\n65534\n/nonexistent\nwrote\n", "{ran}");
+        assert_eq!(home.run(&["-u", "12345:54321"], "id -u; id -g; id -G").out(), "12345\n54321\n54321\n");
+    } else {
+        insta::assert_snapshot!(ran, @"
+        ------- stderr -------
+        zeno: a sandbox made by an ordinary user has only that user; sandboxes made by root can have others
+        [exit 125]
+        ");
+    }
+    let own = rustix::process::geteuid().as_raw().to_string();
+    assert_eq!(home.run(&["-u", &own], "id -u").out(), format!("{own}\n"));
+}
+
+#[test]
+fn nothing_a_command_does_reaches_the_host() {
+    let home = Home::new();
+    let yard = home.yard();
+    fs::create_dir_all(yard.join("folder/deep")).unwrap();
+    fs::write(yard.join("folder/deep/file"), "precious").unwrap();
+    fs::write(yard.join("file"), "precious").unwrap();
+    let ran = home.run(
+        &[],
+        "set -e; rm -rf folder; echo changed > file; chmod 600 file; mkdir new; mv file moved; ls; \
+         echo x > /tmp/zeno-real-tmp; echo x > /var/tmp/zeno-real-var; test ! -e folder",
+    );
+    assert_eq!((ran.code, ran.out().as_str()), (0, "moved\nnew\n"), "{ran}");
+    assert_eq!(fs::read_to_string(yard.join("folder/deep/file")).unwrap(), "precious");
+    assert_eq!(fs::read_to_string(yard.join("file")).unwrap(), "precious");
+    assert!(!yard.join("new").exists() && !yard.join("moved").exists());
+    for path in ["/tmp/zeno-real-tmp", "/var/tmp/zeno-real-var"] {
+        assert!(!fs::exists(path).unwrap(), "{path}");
+    }
+}
+
+#[test]
+fn a_throwaway_is_gone_when_its_caller_is() {
+    let home = Home::new();
+    home.ok(&["list"]);
+    let before = home.traces();
+    assert_eq!(home.run(&[], "sleep 1000 & echo > kept").code, 0);
+    assert_eq!(home.traces(), before, "after the command");
+
+    let mut child = home.command(&["run", "--no-workspace", "--", "sleep", "1000"]).spawn().unwrap();
+    until("the sandbox to be used", || home.ok(&["list"]).contains("active").then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the sandbox to be gone", || (home.traces() == before).then_some(()));
+    assert_eq!(home.ok(&["list", "-q"]), "");
+
+    let kept = home.run(&["--keep", "--name", "kept"], "echo text > kept");
+    assert_eq!(kept.err(), "kept: kept (zeno shell kept, zeno destroy kept)\n");
+    assert_eq!(home.exec("kept", "cat kept").out(), "text\n");
+}

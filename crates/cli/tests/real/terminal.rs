@@ -1,0 +1,69 @@
+//! A terminal for `zeno` to run at.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::Child;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::home::Home;
+use crate::wait::{PATIENCE, end};
+
+/// `zeno` on a terminal, with what it has shown so far.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    controller: File,
+    terminal: File,
+    child: Child,
+    pub(crate) shown: String,
+}
+
+impl Screen {
+    pub(crate) fn open(home: &Home, arguments: &[&str]) -> Self {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&controller).unwrap();
+        unlockpt(&controller).unwrap();
+        let name = ptsname(&controller, Vec::new()).unwrap();
+        let terminal = File::from(open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
+        resize(&terminal, 24, 80);
+        let end = || terminal.try_clone().unwrap();
+        let child = home.command(arguments).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        Self { controller: File::from(controller), terminal, child, shown: String::new() }
+    }
+
+    pub(crate) fn type_in(&mut self, keys: &[u8]) {
+        self.controller.write_all(keys).unwrap();
+    }
+
+    /// A window that changes tells the program.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        resize(&self.terminal, rows, columns);
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::WINCH).unwrap();
+    }
+
+    /// Reads until this is on the screen.
+    pub(crate) fn see(&mut self, text: &str) {
+        let mut buffer = [0; 4096];
+        let patience = Timespec::try_from(PATIENCE).unwrap();
+        while !self.shown.contains(text) {
+            let spoke = poll(&mut [PollFd::new(&self.controller, PollFlags::IN)], Some(&patience)).unwrap();
+            assert!(spoke > 0, "waited in vain for {text:?}: {}", self.shown);
+            let length = self.controller.read(&mut buffer).unwrap();
+            assert!(length > 0, "the screen ended before {text:?}: {}", self.shown);
+            self.shown += &String::from_utf8_lossy(&buffer[..length]);
+        }
+    }
+
+    pub(crate) fn end(mut self) -> i32 {
+        end(&mut self.child).code().unwrap()
+    }
+}
+
+fn resize(terminal: &File, rows: u16, columns: u16) {
+    tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+}
