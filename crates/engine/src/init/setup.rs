@@ -123,7 +123,8 @@ fn skeleton(bones: &[Bone]) -> Result<OwnedFd, LaunchError> {
 fn attach_devices(devices: &OwnedFd, root: &OwnedFd) -> Result<(), LaunchError> {
     attach(devices, beneath(root, Path::new("/dev"))?.as_fd(), Path::new(""), "/dev")?;
     let private = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    let terminals: &[_] = &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0620")];
+    // The machine has some thousand terminals for everyone together.
+    let terminals: &[_] = &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0620"), ("max", "256")];
     let terminals = fresh("devpts", terminals, private)?;
     attach(&terminals, beneath(root, Path::new("/dev/pts"))?.as_fd(), Path::new(""), "/dev/pts")?;
     let private = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
@@ -152,14 +153,15 @@ fn proc(root: &OwnedFd, devices: &OwnedFd) -> Result<(), LaunchError> {
         let null = open_tree(devices, "null", flags).map_err(failed)?;
         attach(&null, target.as_fd(), Path::new(""), name)?;
     }
-    for name in MASKED_FOLDERS {
-        let path = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        if let Ok(target) = rustix::fs::openat(&proc, name, path, Mode::empty()) {
-            let empty = fresh("tmpfs", &[("size", "4k")], quiet | MountAttrFlags::MOUNT_ATTR_RDONLY)?;
-            attach(&empty, target.as_fd(), Path::new(""), name)?;
-        }
-    }
-    Ok(())
+    MASKED_FOLDERS.iter().try_for_each(|name| cover(&proc, name, quiet))
+}
+
+/// Shows a folder of a fresh mount empty, if it is there.
+fn cover(mount: &OwnedFd, name: &str, quiet: MountAttrFlags) -> Result<(), LaunchError> {
+    let path = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(target) = rustix::fs::openat(mount, name, path, Mode::empty()) else { return Ok(()) };
+    let empty = fresh("tmpfs", &[("size", "4k")], quiet | MountAttrFlags::MOUNT_ATTR_RDONLY)?;
+    attach(&empty, target.as_fd(), Path::new(""), name)
 }
 
 /// A fresh, read-only `/sys`. With the host's network the kernel refuses a fresh one, so it stays empty.
@@ -171,7 +173,9 @@ fn sys_folder(net: Net, root: &OwnedFd) -> Result<(), LaunchError> {
         Net::None => fresh("sysfs", &[], quiet | MountAttrFlags::MOUNT_ATTR_RDONLY)?,
         Net::Host => fresh("tmpfs", &[("size", "4k")], quiet | MountAttrFlags::MOUNT_ATTR_RDONLY)?,
     };
-    attach(&mount, beneath(root, Path::new("/sys"))?.as_fd(), Path::new(""), "/sys")
+    attach(&mount, beneath(root, Path::new("/sys"))?.as_fd(), Path::new(""), "/sys")?;
+    // The machine's serial numbers, tables and memory map.
+    cover(&mount, "firmware", quiet)
 }
 
 /// Makes the new root the root and lets go of the old one.
