@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -45,12 +46,21 @@ impl Lock {
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Self { home: home.to_owned(), _file: file }),
+                // Whoever answers stays: waiting for its end would make us a daemon nobody asked for.
+                Err(Errno::WOULDBLOCK) if answers(home) => {
+                    return Err(HomeError::Running { home: home.to_owned() });
+                }
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOCK_POLL),
                 Err(Errno::WOULDBLOCK) => return Err(HomeError::Running { home: home.to_owned() }),
                 Err(errno) => return Err(at(errno.into())),
             }
         }
     }
+}
+
+fn answers(home: &Path) -> bool {
+    let socket = paths::socket(home);
+    paths::Short::of(&socket).and_then(|short| UnixStream::connect(short.as_path())).is_ok()
 }
 
 /// Is there a daemon that holds the lock? A home without a lock file has none.
