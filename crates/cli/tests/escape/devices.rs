@@ -17,7 +17,8 @@ fn there_are_few_devices_and_no_others_can_be_made() {
     // A whiteout is no device; where it means something, on the layers, it cannot be made.
     assert_eq!(through(&inside), ["make a whiteout in /dev/shm"], "{inside:#?}");
     // The control: what is given works.
-    let given = home.run(&[], &["sh", "-c", "echo x > /dev/null && head -c 3 /dev/zero | wc -c && ls /dev/pts"]);
+    let given =
+        home.run(&[], &["sh", "-c", "echo x > /dev/null && head -c 3 /dev/zero | wc -c && ls /dev/pts"]);
     assert_eq!(lines(&given.out), ["3", "ptmx"], "{given:?}");
 }
 

@@ -114,7 +114,9 @@ impl Home {
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         pids.filter(|pid| *pid != std::process::id())
             .filter(|pid| {
-                ["mountinfo", "environ"].into_iter().any(|file| mentions(format!("/proc/{pid}/{file}").into()))
+                ["mountinfo", "environ"]
+                    .into_iter()
+                    .any(|file| mentions(format!("/proc/{pid}/{file}").into()))
             })
             .collect()
     }
@@ -137,6 +139,7 @@ impl Drop for Home {
         let stopped = self.say(&["daemon", "stop"]);
         let gone = eventually(Duration::from_secs(10), || self.processes().is_empty());
         let left = self.processes();
+        let told: Vec<_> = left.iter().map(|pid| fs::read_to_string(format!("/proc/{pid}/status"))).collect();
         for pid in left.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?)) {
             // One that ends meanwhile needs no killing.
             kill_process(pid, Signal::KILL).unwrap_or_default();
@@ -145,7 +148,7 @@ impl Drop for Home {
             return;
         }
         assert_eq!((destroyed.code, stopped.code), (Some(0), Some(0)), "{destroyed:?} {stopped:?}");
-        assert!(gone, "processes are left: {left:?}");
+        assert!(gone, "processes are left: {left:?} {told:?}");
         let kept = fs::read_dir(self.store().join("sandboxes")).unwrap().count();
         assert_eq!(kept, 0, "folders of sandboxes are left");
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();

@@ -32,7 +32,8 @@ fn credentials_and_histories_are_hidden() {
         put(home.seen(), secret, "SENTINEL");
     }
     put(home.seen(), ".config/harmless", "shown");
-    let search = format!("grep -rs SENTINEL {0} /proc/self/root{0}; cat {0}/.config/harmless", home.seen().display());
+    let search =
+        format!("grep -rs SENTINEL {0} /proc/self/root{0}; cat {0}/.config/harmless", home.seen().display());
     let said = home.run(&[], &["sh", "-c", &search]);
     assert_eq!(said.out, "shown", "{said:?}");
     for secret in SECRETS {
@@ -75,7 +76,9 @@ fn in_the_workspace_untracked_secrets_are_hidden_and_tracked_examples_are_not() 
     let folder = workspace.to_str().unwrap();
     let search = "cat .env.example code; grep -rs SENTINEL .; true";
     let run = |options: &[&str]| {
-        home.say(&[&["run", "--workspace", folder, "-w", folder], options, &["--", "sh", "-c", search]].concat())
+        home.say(
+            &[&["run", "--workspace", folder, "-w", folder], options, &["--", "sh", "-c", search]].concat(),
+        )
     };
     let said = run(&[]);
     assert_eq!((said.code, said.out.as_str()), (Some(0), "EXAMPLECODE"), "{said:?}");

@@ -136,7 +136,8 @@ fn orphans_are_reaped() {
     let sandbox = home.create(&[]);
     let orphans = "for n in $(seq 100); do (true & ) ; done; echo made";
     assert_eq!(home.exec(&sandbox, &["sh", "-c", orphans]).out, "made\n");
-    let zombies = || home.exec(&sandbox, &["sh", "-c", "grep -ls '^State:.Z' /proc/[0-9]*/status | wc -l"]).out;
+    let zombies =
+        || home.exec(&sandbox, &["sh", "-c", "grep -ls '^State:.Z' /proc/[0-9]*/status | wc -l"]).out;
     assert!(eventually(Duration::from_secs(10), || zombies() == "0\n"), "{}", zombies());
     home.must(&["destroy", &sandbox]);
 }
@@ -163,21 +164,36 @@ fn a_killed_daemon_loses_nobody() {
     home.must(&["destroy", &sandbox]);
 }
 
+/// Clients that find no daemon each start one; those that come too late must not wait to succeed the first.
+#[test]
+fn daemons_started_at_once_leave_none() {
+    let home = Home::new();
+    let started: Vec<_> =
+        (0..4).map(|_| home.zeno(&["run", "--no-workspace", "--", "true"]).spawn().unwrap()).collect();
+    for mut child in started {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    home.must(&["daemon", "stop"]);
+    // More than the second for which a daemon tries to get the lock.
+    let succeeded =
+        eventually(Duration::from_millis(1500), || !home.processes().is_empty() && answers(&home));
+    assert!(!succeeded, "another daemon came");
+}
+
+fn answers(home: &Home) -> bool {
+    home.say(&["daemon", "status"]).code == Some(0)
+}
+
 #[test]
 fn nothing_outlives_its_time() {
     let home = Home::new();
     let script = script(STUBBORN);
-    let sandbox = home.create(&["--ttl", "3s", "--on-expire", "stop"]);
+    let sandbox = home.create(&["--ttl", "4s", "--on-expire", "stop"]);
     for how in ["stopped", "running"] {
         let said = home.exec(&sandbox, &["/usr/bin/python3", "-I", "-c", &script, how]);
         assert_eq!(said.code, Some(0), "{said:?}");
     }
-    let stubborn = || {
-        let mut pids = home.processes();
-        let is_python = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.starts_with(b"/usr/bin/python3"));
-        pids.retain(is_python);
-        pids.len()
-    };
+    let stubborn = || hiding(&home);
     assert_eq!(stubborn(), 2, "the control: they outlive the command that started them");
     // Nobody is there to end them but init.
     kill_process(home.daemon(), Signal::KILL).unwrap();
@@ -189,12 +205,16 @@ fn nothing_outlives_its_time() {
 #[test]
 fn a_timeout_ends_a_command_that_hides() {
     let home = Home::new();
-    let hide = format!("{}\n", script(STUBBORN));
-    let said = home.run(&["--timeout", "1s"], &["sh", "-c", "/usr/bin/python3 -I -c \"$0\"; sleep 60", &hide]);
+    let hide = "/usr/bin/python3 -I -c \"$0\"; sleep 60";
+    let said = home.run(&["--timeout", "1s"], &["sh", "-c", hide, &script(STUBBORN)]);
     assert_eq!(said.code, Some(124), "{said:?}");
-    let left = eventually(Duration::from_secs(10), || {
-        let python = |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.starts_with(b"/usr/bin/python3"));
-        !home.processes().iter().any(python)
-    });
-    assert!(left, "{:?}", home.processes());
+    assert!(eventually(Duration::from_secs(10), || hiding(&home) == 0), "{:?}", home.processes());
+}
+
+/// How many Python programs run in this home's sandboxes.
+fn hiding(home: &Home) -> usize {
+    let is_python = |pid: &u32| {
+        fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|command| command.starts_with(b"/usr/bin/python3"))
+    };
+    home.processes().iter().filter(|pid| is_python(pid)).count()
 }

@@ -146,7 +146,8 @@ fn what_listens_inside_is_not_on_the_host() {
 fn variables_that_lead_to_sockets_stay_behind() {
     let home = Home::new();
     let mut command = home.zeno(&["run", "--no-workspace", "--", "env"]);
-    let names = ["SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLAY", "TMUX"];
+    let names =
+        ["SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLAY", "TMUX"];
     for name in names {
         command.env(name, "/run/somewhere");
     }

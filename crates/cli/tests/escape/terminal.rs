@@ -22,7 +22,10 @@ fn nothing_can_be_typed_into_a_terminal() {
     let legacy = std::fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti");
     if legacy.is_ok_and(|legacy| legacy.trim() == "1") {
         let control = outside(TERMINAL, &[]);
-        assert_eq!((answer(&control, "TIOCSTI"), answer(&control, "TIOCSTI with high bits")), ("done", "done"));
+        assert_eq!(
+            (answer(&control, "TIOCSTI"), answer(&control, "TIOCSTI with high bits")),
+            ("done", "done")
+        );
     }
 }
 
