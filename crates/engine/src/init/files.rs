@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -20,9 +20,9 @@ use crate::sys;
 /// The child's whole life: one operation on one conversation. `early` are bytes already read from it.
 pub(super) fn serve(socket: OwnedFd, early: Vec<u8>, identity: Option<&Identity>, op: &FileOp) -> ! {
     let mut wire = Wire { stream: UnixStream::from(socket), early };
-    let done = wire
-        .stream
-        .set_nonblocking(false)
+    // A link inside may name a descriptor of ours (`/proc/self/fd/N`): init's log is a file of the host.
+    let done = sys::close_all_but(&[wire.stream.as_fd()])
+        .and_then(|()| wire.stream.set_nonblocking(false))
         .and_then(|()| identity.map_or(Ok(()), spawn::assume))
         .and_then(|()| work(&mut wire, op));
     let told = match done {

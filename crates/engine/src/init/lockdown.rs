@@ -28,13 +28,15 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
 pub(super) fn lock(plan: &Plan, rights: Rights) -> Result<(), LaunchError> {
     limit(Resource::Nproc, plan.pids)?;
     limit(Resource::Nofile, Defaults::OPEN_FILES)?;
-    limit(Resource::Core, 0)?;
+    // One byte is too little for a file, and the only limit at which the kernel does not start the host's crash handler.
+    limit(Resource::Core, 1)?;
     let kept = match rights {
         Rights::Root => KEPT,
         // The workload is an ordinary user here too, and init needs only to signal its own children.
         Rights::User { .. } => CapabilitySet::KILL,
     };
-    drop_capabilities(kept)?;
+    // One right that the workload can never have: whoever has less than a process may not slow it down.
+    drop_capabilities(kept, kept.union(CapabilitySet::SYS_NICE))?;
     let failed = |e| LaunchError::new("set no_new_privs", e);
     rustix::thread::set_no_new_privs(true).map_err(failed)?;
     // So that nothing with our user id can trace us or look into our /proc entry.
@@ -44,11 +46,12 @@ pub(super) fn lock(plan: &Plan, rights: Rights) -> Result<(), LaunchError> {
     seccomp::install(&program).map_err(|e| LaunchError::new("install the system call filter", e))
 }
 
-fn drop_capabilities(kept: CapabilitySet) -> Result<(), LaunchError> {
+/// Keeps `inherited` for whatever is started, and `own` until then.
+fn drop_capabilities(inherited: CapabilitySet, own: CapabilitySet) -> Result<(), LaunchError> {
     let failed = |e| LaunchError::new("drop capabilities", e);
     for bit in 0..64 {
         let capability = CapabilitySet::from_bits_retain(1 << bit);
-        if !kept.contains(capability) {
+        if !inherited.contains(capability) {
             match rustix::thread::remove_capability_from_bounding_set(capability) {
                 // The kernel knows fewer capabilities than fit.
                 Ok(()) | Err(rustix::io::Errno::INVAL) => {}
@@ -57,7 +60,7 @@ fn drop_capabilities(kept: CapabilitySet) -> Result<(), LaunchError> {
         }
     }
     rustix::thread::clear_ambient_capability_set().map_err(failed)?;
-    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    let sets = CapabilitySets { effective: own, permitted: own, inheritable: CapabilitySet::empty() };
     rustix::thread::set_capabilities(None, sets).map_err(failed)
 }
 

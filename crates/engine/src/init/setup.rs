@@ -27,6 +27,8 @@ pub(super) struct Prepared {
     memory: OwnedFd,
     proc: OwnedFd,
     sys: OwnedFd,
+    /// Covers what is not to be seen of `sys`.
+    empty: OwnedFd,
 }
 
 /// Prepares what does not depend on a plan, and leaves the host's mounts behind.
@@ -44,7 +46,12 @@ pub(super) fn prepare(birth: &Birth) -> Result<Prepared, LaunchError> {
     let read_only = quiet | MountAttrFlags::MOUNT_ATTR_RDONLY;
     let prepared = Prepared {
         devices,
-        terminals: fresh("devpts", &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0620")], private)?,
+        // The machine has some thousand terminals for everyone together, hence a limit.
+        terminals: fresh(
+            "devpts",
+            &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0620"), ("max", "256")],
+            private,
+        )?,
         memory: fresh(
             "tmpfs",
             &[("mode", "1777"), ("size", "50%")],
@@ -56,6 +63,7 @@ pub(super) fn prepare(birth: &Birth) -> Result<Prepared, LaunchError> {
             Net::None => fresh("sysfs", &[], read_only)?,
             Net::Host => fresh("tmpfs", &[("size", "4k")], read_only)?,
         },
+        empty: fresh("tmpfs", &[("size", "4k")], read_only)?,
     };
     leave_host(&fresh("tmpfs", &[("size", "4k")], read_only)?)?;
     Ok(prepared)
@@ -81,7 +89,7 @@ pub(super) fn build(
         let point = &plan.parts[place].mountpoint;
         attach_beneath(&mount, &root, point)?;
     }
-    let Prepared { devices, terminals, memory, proc, sys } = prepared;
+    let Prepared { devices, terminals, memory, proc, sys, empty } = prepared;
     attach_beneath(&devices, &root, Path::new("/dev"))?;
     attach_beneath(&terminals, &root, Path::new("/dev/pts"))?;
     attach_beneath(&memory, &root, Path::new("/dev/shm"))?;
@@ -90,6 +98,7 @@ pub(super) fn build(
     attach_beneath(&proc, &root, Path::new("/proc"))?;
     mask(&proc, &devices)?;
     attach_beneath(&sys, &root, Path::new("/sys"))?;
+    cover_firmware(&sys, &empty)?;
     if matches!(plan.root, Root::Skeleton(_)) {
         let read_only = libc::MOUNT_ATTR_RDONLY;
         sys::add_mount_flags(root.as_fd(), read_only, false)
@@ -177,6 +186,16 @@ fn mask(proc: &OwnedFd, devices: &OwnedFd) -> Result<(), LaunchError> {
         attach(&null, target.as_fd(), Path::new(""), name)?;
     }
     Ok(())
+}
+
+/// Hides the machine's serial numbers, tables and memory map.
+fn cover_firmware(sys: &OwnedFd, empty: &OwnedFd) -> Result<(), LaunchError> {
+    let path = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match openat(sys, "firmware", path, Mode::empty()) {
+        Ok(target) => attach(empty, target.as_fd(), Path::new(""), "/sys/firmware"),
+        Err(rustix::io::Errno::NOENT) => Ok(()),
+        Err(error) => Err(LaunchError::new("mask a part of /sys", error)),
+    }
 }
 
 /// Makes the new root, which lies on top of the empty one, this process's root.

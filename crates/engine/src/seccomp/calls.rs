@@ -161,7 +161,6 @@ pub(super) const ALLOWED: &[c_long] = &[
     libc::SYS_pread64,
     libc::SYS_preadv,
     libc::SYS_preadv2,
-    libc::SYS_prlimit64,
     libc::SYS_process_madvise,
     libc::SYS_process_mrelease,
     libc::SYS_process_vm_readv,

@@ -56,6 +56,7 @@ pub(super) fn rules(policy: Policy) -> BTreeMap<u32, Answer> {
     put(KERNEL, refuse);
     put(KERNEL_HERE, refuse);
     put(&[libc::SYS_ioctl], Answer::Ask(TERMINAL));
+    put(&[libc::SYS_prlimit64], Answer::Ask(INIT));
     put(&[libc::SYS_socket, libc::SYS_socketpair], Answer::Ask(FAMILY));
     if policy.nested {
         put(MOUNTING, Answer::Allow);
@@ -77,6 +78,9 @@ const TERMINAL: Question = Question {
     test: Test::NoneOf(&[libc::TIOCSTI as u32, libc::TIOCLINUX as u32]),
     refusal: Errno::Perm,
 };
+
+/// Init has the workload's user, so the kernel would let the workload set init's limits: no file size, no log.
+const INIT: Question = Question { argument: 0, test: Test::NoneOf(&[1]), refusal: Errno::Perm };
 
 /// The families programs use. The others are rarely exercised kernel code, and AF_VSOCK leads out of the
 /// network namespace to the hypervisor.

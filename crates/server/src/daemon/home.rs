@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,10 @@ impl Lock {
                         .map_err(at)?;
                     return Ok(Self { home: home.to_owned(), _file: file });
                 }
+                // Whoever answers stays: waiting for its end would make us a daemon nobody asked for.
+                Err(Errno::WOULDBLOCK) if answers(home) => {
+                    return Err(HomeError::Running { home: home.to_owned() });
+                }
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOCK_POLL),
                 Err(Errno::WOULDBLOCK) => return Err(HomeError::Running { home: home.to_owned() }),
                 Err(errno) => return Err(at(errno.into())),
@@ -62,6 +67,11 @@ impl Lock {
 /// The version that the lock's last holder noted.
 pub(super) fn noted_version(home: &Path) -> Option<String> {
     fs::read_to_string(paths::lock(home)).ok().filter(|version| !version.is_empty())
+}
+
+fn answers(home: &Path) -> bool {
+    let socket = paths::socket(home);
+    paths::Short::of(&socket).and_then(|short| UnixStream::connect(short.as_path())).is_ok()
 }
 
 /// Is there a daemon that holds the lock? A home without a lock file has none.
