@@ -18,7 +18,8 @@ fn state(folder: &Path) -> Vec<(String, Vec<u8>, u32, i64, u64)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let stat = entry.metadata().unwrap();
-        let bytes = fs::read(entry.path()).unwrap();
+        // A link that leads nowhere has none.
+        let bytes = fs::read(entry.path()).unwrap_or_default();
         let name = entry.file_name().into_string().unwrap();
         found.push((name, bytes, stat.mode(), stat.mtime_nsec(), stat.nlink()));
     }
@@ -41,7 +42,6 @@ fn no_write_reaches_the_host() {
     // And outside it would have shown.
     outside(SPOIL, &[path]);
     assert_ne!(state(folder.path()), before);
-    fs::remove_file("/tmp/soft").unwrap();
 }
 
 #[test]

@@ -213,7 +213,7 @@ pub(crate) fn through(lines: &[String]) -> Vec<&str> {
 }
 
 /// The program under test: a test run may name one that lies where every user can read it.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     let named = model::env::variables().into_iter().find(|variable| variable.name.0 == b"ZENO_BIN");
     named.map_or_else(
         || PathBuf::from(env!("CARGO_BIN_EXE_zeno")),

@@ -77,3 +77,39 @@ fn a_command_inherits_three_descriptors_and_no_folder() {
     assert_eq!(enter("/proc/self/task").out, "entered\n");
     home.must(&["destroy", &sandbox]);
 }
+
+/// bubblewrap's cases: what is no command is not run, and says so; odd names are names.
+#[test]
+fn odd_and_impossible_commands() {
+    let home = shared();
+    let sandbox = home.create(&[]);
+    let make = "cd /tmp && for n in -- --version -rf 'a b' \"$(printf 'a\\nb')\"; do printf '#!/bin/sh\\necho ran\\n' > \"./$n\" \
+                && chmod 755 \"./$n\"; done; echo text > data";
+    assert_eq!(home.exec(&sandbox, &["sh", "-c", make]).code, Some(0));
+    for name in ["--", "--version", "-rf", "a b", "a\nb"] {
+        let said = home.say(&["exec", &sandbox, "-e", "PATH=/tmp:/usr/bin:/bin", "--", name]);
+        assert_eq!((said.code, said.out.as_str()), (Some(0), "ran\n"), "{name:?}: {said:?}");
+    }
+    for (command, code) in [("/tmp/none", 127), ("none", 127), ("/tmp/data", 126), ("/tmp", 126), ("", 127)] {
+        let said = home.exec(&sandbox, &[command]);
+        assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{command}: {said:?}");
+    }
+    home.must(&["destroy", &sandbox]);
+}
+
+/// There is no switch inside: the program itself finds no daemon there.
+#[test]
+fn zeno_inside_does_not_reach_the_daemon_outside() {
+    let home = shared();
+    let program = home.seen().join("zeno");
+    fs::copy(crate::harness::program(), &program).unwrap();
+    let sandbox = home.create(&[]);
+    let program = program.to_str().unwrap();
+    for verb in [&["daemon", "status"][..], &["get", &sandbox], &["destroy", &sandbox], &["daemon", "stop"]] {
+        home.run(&["--timeout", "20s"], &[&[program], verb].concat());
+    }
+    let said = home.run(&[], &[program, "daemon", "status"]);
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert_eq!(home.exec(&sandbox, &["echo", "untouched"]).out, "untouched\n");
+    home.must(&["destroy", &sandbox]);
+}

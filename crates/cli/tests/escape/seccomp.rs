@@ -40,3 +40,29 @@ fn other_ways_into_the_kernel_are_closed() {
     let control = outside(ABI, &[]);
     assert!(["done a pid", "done SIGSEGV"].contains(&answer(&control, "int 0x80")), "{control:#?}");
 }
+
+/// Rules hang on the process and not on a program's name: copies, the dynamic linker, a new session or a program in
+/// memory change nothing.
+#[test]
+fn the_filter_follows_every_way_to_start_a_program() {
+    let memory = "import os; f = os.memfd_create('x'); os.write(f, open('/usr/bin/unshare', 'rb').read()); \
+                  os.execve(f'/proc/self/fd/{f}', ['x', '-U', 'true'], {})";
+    let ways = [
+        "/usr/bin/unshare -U true",
+        "cp /usr/bin/unshare /tmp/harmless && /tmp/harmless -U true",
+        "/proc/self/root/usr/bin/unshare -U true",
+        "$(ls /lib64/ld-linux-*.so.* /lib/ld-linux-*.so.* | head -1) /usr/bin/unshare -U true",
+        "setsid -w /usr/bin/unshare -U true",
+        "env -i /usr/bin/unshare -U true",
+        "/usr/bin/python3 -I -c 'import os; os.execv(\"/usr/bin/unshare\", [\"x\", \"-U\", \"true\"])'",
+        &format!("/usr/bin/python3 -I -c \"{memory}\""),
+    ];
+    let home = shared();
+    for way in ways {
+        let said = home.run(&[], &["sh", "-c", way]);
+        assert!(said.code == Some(1) && said.err.contains("not permitted"), "{way}: {said:?}");
+        // The control: with namespaces allowed, every one of them works.
+        let said = home.run(&["--nested"], &["sh", "-c", way]);
+        assert_eq!(said.code, Some(0), "{way}: {said:?}");
+    }
+}

@@ -16,8 +16,8 @@ def through_a_hard_link():
 
 
 def through_a_soft_link():
-    os.symlink(path, "/tmp/soft")
-    with open("/tmp/soft", "a") as file:
+    os.symlink(path, f"{folder}/soft")
+    with open(f"{folder}/soft", "a") as file:
         file.write("evil")
 
 
