@@ -54,14 +54,16 @@ fn a_timeout_ends_the_command_and_all_it_started() {
     let home = Home::new();
     home.create("late", &[]);
     let deaf = "trap '' TERM INT HUP; (trap '' TERM; setsid sh -c 'sleep 1001 & exec sleep 1002') & \
-                setsid sleep 1003 & while :; do sleep 1; done";
+                setsid sleep 1003 & (setsid setsid sleep 1004 &); (setsid sh -c '(sleep 1005 &)' &); \
+                while :; do sleep 1; done";
     let start = Instant::now();
+    home.detach("late", "exec sleep 1006");
     let ran = home.zeno(&["exec", "--timeout", "700ms", "late", "--", "sh", "-c", deaf]);
     assert_eq!(ran.code, 124, "{ran}");
     assert_eq!(ran.err(), "zeno: the command ran out of time\n");
     assert!(start.elapsed().as_secs() < 10, "it ended at its time, not at its leisure");
     let left = home.exec("late", "ps -eo args | grep '[s]leep 100'; true");
-    assert_eq!(left.out(), "", "what it started is gone too");
+    assert_eq!(left.out(), "sleep 1006\n", "what it started is gone too, what another started is not");
 
     assert_eq!(home.run(&["--timeout", "300ms"], deaf).code, 124);
     assert_eq!(home.run(&["--timeout", "20s"], "exit 5").code, 5);
