@@ -3,7 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -126,22 +126,29 @@ fn killed_at_any_moment_it_loses_no_sandbox_and_leaves_no_orphan() {
 }
 
 #[test]
-fn a_strangers_socket_is_not_spoken_to() {
+fn only_a_socket_of_ours_is_spoken_to() {
     let home = Home::new();
-    if !is_root() {
-        println!("skipped: only root can give a socket away");
-        return;
-    }
     home.ok(&["daemon", "start"]);
     let socket = home.path().join("daemon.sock");
-    std::os::unix::fs::chown(&socket, Some(12345), None).unwrap();
-    insta::assert_snapshot!(home.plain(&home.zeno(&["list"])), @"
-    ------- stderr -------
-    error: the socket `FOLDER/home/daemon.sock` belongs to user 12345, or is no socket; not connecting
-      try: zeno doctor
-    [exit 7]
-    ");
-    std::os::unix::fs::chown(&socket, Some(0), None).unwrap();
+    let hidden = home.path().join("hidden.sock");
+    fs::rename(&socket, &hidden).unwrap();
+    symlink(&hidden, &socket).unwrap();
+    let ran = home.zeno(&["list"]);
+    assert_eq!(ran.code, 7, "{ran}");
+    assert!(ran.err().contains("or is no socket; not connecting"), "{ran}");
+    fs::rename(&hidden, &socket).unwrap();
+    home.ok(&["list"]);
+    // Only root can give a socket away.
+    if is_root() {
+        chown(&socket, Some(12345), None).unwrap();
+        insta::assert_snapshot!(home.plain(&home.zeno(&["list"])), @"
+        ------- stderr -------
+        error: the socket `FOLDER/home/daemon.sock` belongs to user 12345, or is no socket; not connecting
+          try: zeno doctor
+        [exit 7]
+        ");
+        chown(&socket, Some(0), None).unwrap();
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! Every test has a daemon of its own, and leaves nothing of it behind.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+#![expect(clippy::print_stderr, reason = "a test that failed shows what the daemon said, in its helpers too")]
 
 mod api;
 mod bad_input;

@@ -54,14 +54,16 @@ fn a_timeout_ends_the_command_and_all_it_started() {
     let home = Home::new();
     home.create("late", &[]);
     let deaf = "trap '' TERM INT HUP; (trap '' TERM; setsid sh -c 'sleep 1001 & exec sleep 1002') & \
-                setsid sleep 1003 & while :; do sleep 1; done";
+                setsid sleep 1003 & (setsid setsid sleep 1004 &); (setsid sh -c '(sleep 1005 &)' &); \
+                while :; do sleep 1; done";
     let start = Instant::now();
+    home.detach("late", "exec sleep 1006");
     let ran = home.zeno(&["exec", "--timeout", "700ms", "late", "--", "sh", "-c", deaf]);
     assert_eq!(ran.code, 124, "{ran}");
     assert_eq!(ran.err(), "zeno: the command ran out of time\n");
     assert!(start.elapsed().as_secs() < 10, "it ended at its time, not at its leisure");
     let left = home.exec("late", "ps -eo args | grep '[s]leep 100'; true");
-    assert_eq!(left.out(), "", "what it started is gone too");
+    assert_eq!(left.out(), "sleep 1006\n", "what it started is gone too, what another started is not");
 
     assert_eq!(home.run(&["--timeout", "300ms"], deaf).code, 124);
     assert_eq!(home.run(&["--timeout", "20s"], "exit 5").code, 5);
@@ -187,6 +189,7 @@ fn a_throwaway_is_gone_when_its_caller_is() {
 
     let mut child = home.command(&["run", "--no-workspace", "--", "sleep", "1000"]).spawn().unwrap();
     until("the sandbox to be used", || home.ok(&["list"]).contains("active").then_some(()));
+    assert_ne!(home.traces(), before, "a live one is seen");
     child.kill().unwrap();
     child.wait().unwrap();
     until("the sandbox to be gone", || (home.traces() == before).then_some(()));
@@ -195,4 +198,23 @@ fn a_throwaway_is_gone_when_its_caller_is() {
     let kept = home.run(&["--keep", "--name", "kept"], "echo text > kept");
     assert_eq!(kept.err(), "kept: kept (zeno shell kept, zeno destroy kept)\n");
     assert_eq!(home.exec("kept", "cat kept").out(), "text\n");
+}
+
+#[test]
+fn a_workspace_is_frozen_and_the_next_one_is_fresh() {
+    let home = Home::new();
+    let work = home.yard().join("work");
+    fs::create_dir(&work).unwrap();
+    fs::write(work.join("file"), "first").unwrap();
+    home.ok(&["create", "--workspace", "work", "--name", "box"]);
+    let cat = ["--workspace", "work", "-w", "work", "--", "cat", "file"];
+    for round in 0..20 {
+        let text = format!("round {round}");
+        fs::write(work.join("file"), &text).unwrap();
+        assert_eq!(home.zeno(&[&["run"][..], &cat].concat()).out(), text);
+    }
+    assert_eq!(home.exec("box", "cat work/file").out(), "first");
+    let status = home.json(&["status", "box"]);
+    assert_eq!(status["freshness"]["behind"], serde_json::json!(["file"]));
+    assert!(home.ok(&["status", "box"]).contains("1 path moved on since"));
 }

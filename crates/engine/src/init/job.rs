@@ -203,12 +203,7 @@ impl Job {
         if self.is_running() && self.verdict.is_none() {
             self.verdict = Some(why);
             self.deadline = None;
-            for pid in tree::family(self.pid.as_raw_nonzero().get()) {
-                if let Some(pid) = Pid::from_raw(pid) {
-                    // Whoever ended since we looked is no loss.
-                    rustix::process::kill_process(pid, Signal::KILL).unwrap_or_default();
-                }
-            }
+            tree::end_family(self.pid);
         }
     }
 }

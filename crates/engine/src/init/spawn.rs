@@ -206,6 +206,12 @@ fn prepare(command: &Command, ends: &Theirs) -> io::Result<()> {
     rustix::stdio::dup2_stdin(stdin)?;
     rustix::stdio::dup2_stdout(stdout)?;
     rustix::stdio::dup2_stderr(stderr)?;
+    if command.timeout.is_some() || command.output_limit.is_some() {
+        // What it starts must not get away by losing its parent: orphans come to the command, not to init, and
+        // so are found when it has to end. Those that end before it stay zombies until then, which is why a
+        // command without such a limit is left alone.
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    }
     if let Some(umask) = command.umask {
         rustix::process::umask(Mode::from_raw_mode(umask & 0o777));
     }

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
+use rustix::process::{Pid, Signal};
+
 /// What `/proc/<pid>/stat` says of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
@@ -13,7 +15,7 @@ pub(super) struct Process {
     pub(super) stopped: bool,
 }
 
-/// Every process but init.
+/// Every process but init and those that have ended.
 pub(super) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -23,8 +25,30 @@ pub(super) fn all() -> Vec<Process> {
         .collect()
 }
 
+/// Ends a command and all that came from it. While it stands still it adopts the orphans and makes nobody new, so
+/// that looking again finds whoever was being born.
+pub(super) fn end_family(command: Pid) {
+    signal(command, Signal::STOP);
+    for _ in 0..ROUNDS {
+        let family = family(command.as_raw_nonzero().get());
+        let others = family.into_iter().filter_map(Pid::from_raw).filter(|pid| *pid != command);
+        if others.map(|pid| signal(pid, Signal::KILL)).count() == 0 {
+            break;
+        }
+    }
+    signal(command, Signal::KILL);
+}
+
+/// A fork bomb could go on for ever; init cannot.
+const ROUNDS: usize = 100;
+
+/// Whoever ended since we looked is no loss.
+fn signal(pid: Pid, signal: Signal) {
+    rustix::process::kill_process(pid, signal).unwrap_or_default();
+}
+
 /// A command's process and all that came from it: its descendants, and whoever is still in its session.
-pub(super) fn family(root: i32) -> Vec<i32> {
+fn family(root: i32) -> Vec<i32> {
     let processes = all();
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for process in &processes {
@@ -45,11 +69,15 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(end + 2..)?).ok()?;
     let fields: Vec<&str> = rest.split(' ').collect();
+    let state = *fields.first()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
     Some(Process {
         pid,
         parent: fields.get(1)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
-        stopped: matches!(*fields.first()?, "T" | "t"),
+        stopped: matches!(state, "T" | "t"),
     })
 }
 
@@ -62,5 +90,6 @@ mod tests {
         let process = parse(7, b"7 (a) b (c) T 3 7 5 0 -1").unwrap();
         assert_eq!(process, Process { pid: 7, parent: 3, session: 5, stopped: true });
         assert_eq!(parse(7, b"7 (a"), None);
+        assert_eq!(parse(7, b"7 (ended) Z 3 7 5 0 -1"), None);
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn churn(bench: &Bench) -> Result<(), SoakError> {
 }
 
 /// Processes that just ended stay zombies for a moment where nobody hurries to reap them.
-fn settled(stage: &Stage, before: &Traces) -> Result<Traces, SoakError> {
+pub(super) fn settled(stage: &Stage, before: &Traces) -> Result<Traces, SoakError> {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         let after = stage.traces()?;
@@ -58,7 +58,7 @@ fn settled(stage: &Stage, before: &Traces) -> Result<Traces, SoakError> {
 
 /// Other processes of the machine come and go; two hundred sandboxes would show all the same. The disk may hold
 /// more history, but not one sandbox's files.
-fn is_clean(before: &Traces, after: &Traces) -> bool {
+pub(super) fn is_clean(before: &Traces, after: &Traces) -> bool {
     const SLACK_PROCESSES: usize = 20;
     const SLACK_BYTES: u64 = 8 << 20;
     after.mounts <= before.mounts

@@ -4,6 +4,7 @@ mod bombs;
 mod churn;
 mod crowd;
 mod freshness;
+mod kills;
 
 use std::process::ExitStatus;
 use std::time::Instant;
@@ -17,7 +18,7 @@ use crate::rig::traces::Traces;
 /// Run the slow trials
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Run only these: churn, freshness, crowd, bombs
+    /// Run only these: churn, kills, freshness, crowd, bombs
     names: Vec<String>,
     #[command(flatten)]
     subject: Subject,
@@ -27,6 +28,7 @@ type Trial = (&'static str, fn(&Bench) -> Result<(), SoakError>);
 
 const TRIALS: &[Trial] = &[
     ("churn", churn::churn),
+    ("kills", kills::kills),
     ("freshness", freshness::freshness),
     ("crowd", crowd::crowd),
     ("bombs", bombs::bombs),
@@ -56,7 +58,7 @@ pub(crate) fn soak(args: &Args) -> Result<(), SoakError> {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SoakError {
-    #[error("there is no trial `{name}`; there are: churn, freshness, crowd, bombs")]
+    #[error("there is no trial `{name}`; there are: churn, kills, freshness, crowd, bombs")]
     NoSuchTrial { name: String },
     #[error("failed: {trials}")]
     Failed { trials: String },
