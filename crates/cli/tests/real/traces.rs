@@ -47,6 +47,10 @@ pub(crate) fn processes(home: &Path, daemons: &BTreeSet<i32>) -> BTreeSet<(i32, 
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter_map(|pid| {
         let stat = Stat::of(pid)?;
+        // The launcher's spare comes and goes with every sandbox; it is nobody's.
+        if fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim() == "zeno-spare" {
+            return None;
+        }
         // A zombie is gone but for its parent's asking.
         let ours = daemons.contains(&stat.session) || names(pid, home);
         let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;

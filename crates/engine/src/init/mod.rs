@@ -19,6 +19,7 @@ mod tree;
 mod user;
 pub mod wire;
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -59,7 +60,7 @@ pub(crate) fn main(birth: Birth) -> ! {
 fn live(birth: Birth) {
     let prepared = sys::close_all_but(&[birth.launcher.as_fd()])
         .map_err(|e| LaunchError::new("close inherited descriptors", e))
-        .and_then(|()| name())
+        .and_then(|()| name(c"zeno-spare"))
         .and_then(|()| setup::prepare(&birth));
     // Without a destiny the launcher has ended, or gone mad; there is nobody to tell.
     let Some((destiny, given)) = await_destiny(&birth.launcher) else { return };
@@ -68,7 +69,8 @@ fn live(birth: Birth) {
         return;
     };
     let plan = &destiny.plan;
-    let built = prepared
+    let built = name(c"zeno-init")
+        .and(prepared)
         .and_then(|prepared| setup::build(prepared, plan, destiny.mounted.into_iter().zip(given)))
         .and_then(|()| lockdown::lock(plan, birth.rights));
     if let Err(error) = built {
@@ -89,8 +91,8 @@ fn await_destiny(launcher: &OwnedFd) -> Option<(Destiny, Vec<OwnedFd>)> {
 }
 
 /// What `ps` and `top` call it; otherwise that would be the last part of the path it was started by.
-fn name() -> Result<(), LaunchError> {
-    rustix::thread::set_name(c"zeno-init").map_err(|e| LaunchError::new("name init", e))
+fn name(name: &CStr) -> Result<(), LaunchError> {
+    rustix::thread::set_name(name).map_err(|e| LaunchError::new("name init", e))
 }
 
 /// Tells the daemon, on the first conversation, why there will be no sandbox.

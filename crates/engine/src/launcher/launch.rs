@@ -20,6 +20,7 @@ use crate::sys::{self, Clone3, Cloned};
 pub fn main() -> Result<(), LaunchError> {
     let socket = rustix::stdio::stdin();
     let failed = |e: io::Error| LaunchError::new("talk to the daemon", e);
+    rustix::thread::set_name(c"zeno-launcher").map_err(|e| LaunchError::new("name the launcher", e))?;
     // Children are init processes that nobody waits for: the daemon watches their pidfds.
     ignore_children().map_err(failed)?;
     let Some(packet) = sys::receive(socket, PACKET).map_err(failed)? else { return Ok(()) };
@@ -153,10 +154,12 @@ fn prepare(
     for group in &order.join {
         write(&group.to_string_lossy(), &infant.pid.to_string())?;
     }
+    let disk = order.plan.disk.map(|size| stage.make_disk(&order.plan, size)).transpose()?;
+    let folder = disk.as_ref().map_or_else(|| stage.in_store(folder), |disk| disk.folder.clone());
     let mut caveats = Vec::new();
     let mut mounted = Vec::new();
     for (place, part) in order.plan.parts.iter().enumerate() {
-        match stage.mount_part(part, folder) {
+        match stage.mount_part(part, &folder) {
             Ok(mount) => {
                 mounted.push(place);
                 given.push(mount);

@@ -7,6 +7,7 @@
 //! It reads no sandbox's files and talks to nobody but the daemon.
 
 mod devices;
+mod disk;
 mod handle;
 mod hide;
 mod launch;

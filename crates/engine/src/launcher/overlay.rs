@@ -15,7 +15,7 @@ use super::wire::LaunchError;
 use crate::view::{Lower, Part};
 
 impl Stage {
-    /// Mounts a part, attached nowhere. `sandbox` is its folder in the store.
+    /// Mounts a part, attached nowhere. `sandbox` holds its upper and work folders.
     pub(super) fn mount_part(&mut self, part: &Part, sandbox: &Path) -> Result<OwnedFd, LaunchError> {
         let failed =
             |e: rustix::io::Errno| LaunchError::new(format!("overlay `{}`", part.mountpoint.display()), e);
@@ -29,8 +29,8 @@ impl Stage {
             let path = self.lower(data)?;
             set("datadir+", &path).map_err(failed)?;
         }
-        set("upperdir", &self.in_store(&sandbox.join("upper").join(&part.name))).map_err(failed)?;
-        set("workdir", &self.in_store(&sandbox.join("work").join(&part.name))).map_err(failed)?;
+        set("upperdir", &sandbox.join("upper").join(&part.name)).map_err(failed)?;
+        set("workdir", &sandbox.join("work").join(&part.name)).map_err(failed)?;
         // Without this, every unmount would sync the whole file system that holds the store.
         fsconfig_set_flag(context.as_fd(), "volatile").map_err(failed)?;
         match self.rights {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
@@ -100,15 +100,23 @@ impl Stage {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let tree =
             open_tree(CWD, from, flags).map_err(|e| LaunchError::new(failed("clone the mount of"), e))?;
-        if let Some(map) = &self.layer_map {
-            sys::idmap_mount(tree.as_fd(), map.as_fd())
-                .map_err(|e| LaunchError::new(failed("map the user ids of the file system of"), e))?;
-        }
+        self.map_ids(tree.as_fd())
+            .map_err(|e| LaunchError { action: failed("map the user ids of the file system of"), ..e })?;
         move_mount(tree, "", CWD, to, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
             .map_err(|e| LaunchError::new(failed("attach the clone of"), e))
     }
 
-    fn make_folder(&self, name: &str) -> Result<PathBuf, LaunchError> {
+    /// Gives a detached mount the layers' id mapping, where there is one.
+    pub(super) fn map_ids(&self, mount: BorrowedFd<'_>) -> Result<(), LaunchError> {
+        match &self.layer_map {
+            Some(map) => {
+                sys::idmap_mount(mount, map.as_fd()).map_err(|e| LaunchError::new("map user ids", e))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn make_folder(&self, name: &str) -> Result<PathBuf, LaunchError> {
         let path = self.folder.join(name);
         fs::create_dir_all(&path).map_err(|e| LaunchError::new(format!("make `{}`", path.display()), e))?;
         Ok(path)

@@ -81,6 +81,11 @@ impl Planner {
         for (place, part) in parts.iter_mut().enumerate() {
             part.name = place.to_string();
         }
+        if ask.request.limits.disk.is_some() {
+            let text =
+                "what it writes is kept in memory, so that --disk holds; `zeno stop` and a restart lose it";
+            caveats.push(Caveat::new(CaveatKind::Durability, text));
+        }
         if ask.request.net == Net::Host {
             let text = "the sandbox uses the host's network, unfiltered; abstract sockets of the host can be reached too";
             caveats.push(Caveat::new(CaveatKind::Network, text));
@@ -95,6 +100,7 @@ impl Planner {
             pids: ask.request.limits.pids.unwrap_or(Defaults::PIDS).into(),
             deadline: ask.deadline,
             idle: ask.request.limits.idle.map(|span| span.0.as_nanos() as u64),
+            disk: ask.request.limits.disk.map(|size| size.0),
         };
         Ok((plan, masked, caveats))
     }

@@ -22,6 +22,9 @@ pub struct Plan {
     pub deadline: Option<u64>,
     /// Nanoseconds without a command before it ends by itself.
     pub idle: Option<u64>,
+    /// What it writes goes to a file system of its own with this many bytes, in memory, instead of to the store.
+    #[serde(default)]
+    pub disk: Option<u64>,
 }
 
 /// What stands at `/`.
