@@ -160,10 +160,6 @@ impl Api {
         self.client.get("/healthz").await
     }
 
-    pub(crate) async fn openapi(&self) -> Result<serde_json::Value, ClientError> {
-        self.client.get("/v1/openapi.json").await
-    }
-
     pub(crate) async fn stop_daemon(&self) -> Result<(), ClientError> {
         self.client.post("/v1/daemon/stop", &Empty {}).await
     }

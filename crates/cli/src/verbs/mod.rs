@@ -54,7 +54,7 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Demo(_) => demo::demo(invocation),
         Verb::Daemon(typed) => daemon::daemon(&typed.action, invocation).await,
         Verb::Completions(typed) => completions::completions(&typed),
-        Verb::Openapi(_) => openapi::openapi(invocation).await,
+        Verb::Openapi(_) => openapi::openapi(),
         Verb::Version(_) => version::version(invocation),
         Verb::Reference(_) => reference::reference(),
     }
