@@ -34,7 +34,7 @@ pub fn main() -> Result<(), LaunchError> {
     let mut spare = None;
     loop {
         // Made while nobody waits, taken by the next launch. If it cannot be made now, that launch says why.
-        if spare.is_none() && !has_request(socket) {
+        if spare.is_none() && is_quiet(socket) {
             spare = bear(&stage, Net::None).ok();
         }
         let Some(packet) = sys::receive(socket, PACKET).map_err(failed)? else { return Ok(()) };
@@ -178,11 +178,12 @@ fn prepare(
     Ok(caveats)
 }
 
-/// Is somebody waiting for us?
-fn has_request(socket: BorrowedFd<'_>) -> bool {
+/// Does nobody want anything of us for a moment? A spare made at once would take the processor from the sandbox that
+/// was launched just now.
+fn is_quiet(socket: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
-    let at_once = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    rustix::event::poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    let moment = rustix::event::Timespec { tv_sec: 0, tv_nsec: 2_500_000 };
+    rustix::event::poll(&mut fds, Some(&moment)).is_ok_and(|ready| ready == 0)
 }
 
 /// Binds, but does not listen: init listens itself, so that its peers see init's credentials.

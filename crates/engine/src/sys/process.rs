@@ -112,10 +112,12 @@ pub(crate) fn leave(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Puts every signal back to its default and unblocks all: what a new program expects to find.
+/// Puts signals that are ignored back to their default and unblocks all: what a new program expects to find. Handlers need
+/// no care, exec forgets them.
 pub(crate) fn default_signals() -> io::Result<()> {
-    for signal in 1..=libc::SIGRTMAX() {
-        // The kernel refuses it for SIGKILL, SIGSTOP and those the C library keeps for itself; that is as it should be.
+    // Rust ignores SIGPIPE, the launcher SIGCHLD, nohup SIGHUP; whoever started the daemon may have ignored any other.
+    for signal in 1..=libc::SIGSYS {
+        // The kernel refuses it for SIGKILL and SIGSTOP; that is as it should be.
         // SAFETY: SIG_DFL is a valid disposition.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }

@@ -29,9 +29,20 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[Borrowed
     Ok(())
 }
 
+/// Waits for a packet and tells its size, so that the buffer for it is no larger: a large one, cleared for every
+/// packet, is what a launch would spend most of its time on.
+fn waiting(socket: BorrowedFd<'_>) -> io::Result<usize> {
+    loop {
+        match rustix::net::recv(socket, &mut [0; 0], RecvFlags::PEEK | RecvFlags::TRUNC) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return Ok(other?.1),
+        }
+    }
+}
+
 /// Receives one packet of a socket that keeps packets apart. `None`: the other side is gone.
 pub(crate) fn receive(socket: BorrowedFd<'_>, limit: usize) -> io::Result<Option<Packet>> {
-    let mut bytes = vec![0; limit];
+    let mut bytes = vec![0; waiting(socket)?.min(limit)];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = loop {

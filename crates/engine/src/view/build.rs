@@ -10,6 +10,7 @@ use model::mask::Masks;
 use model::net::Net;
 use model::sandbox::{CreateRequest, Masked};
 use model::{Caveat, SandboxId};
+use rustix::fs::StatVfsMountFlags;
 
 use super::hide::Hiding;
 use super::mounts::{self, Mount};
@@ -63,10 +64,10 @@ impl Planner {
     pub fn plan(&self, ask: &Ask<'_>) -> Result<(Plan, Vec<Masked>, Vec<Caveat>), ViewError> {
         let mountinfo = fs::read("/proc/self/mountinfo").map_err(ViewError::Mounts)?;
         let mounts = mounts::parse(&mountinfo);
-        let (hiding, masked) = self.hide(ask);
+        let (mut hiding, masked) = self.hide(ask);
         let mut caveats = Vec::new();
         let (root, mut parts) = match self.rights {
-            Rights::Root => (Root::FirstPart, self.whole_mounts(&mounts, &hiding, &mut caveats)?),
+            Rights::Root => (Root::FirstPart, self.whole_mounts(&mounts, &mut hiding, &mut caveats)?),
             Rights::User { .. } => {
                 let skip: Vec<&Path> = FRESH.iter().chain(&EMPTY).map(Path::new).collect();
                 let skeleton = Skeleton::of_root(&mounts, &skip).map_err(ViewError::Root)?;
@@ -144,14 +145,20 @@ impl Planner {
     fn whole_mounts(
         &self,
         mounts: &[Mount],
-        hiding: &Hiding,
+        hiding: &mut Hiding,
         caveats: &mut Vec<Caveat>,
     ) -> Result<Vec<Part>, ViewError> {
         let fresh = |mount: &Mount| FRESH.iter().any(|fresh| mount.point.starts_with(fresh));
         let mut points = Vec::new();
-        for mount in
-            mounts.iter().filter(|mount| mount.is_real() && !fresh(mount) && !hiding.covers(&mount.point))
-        {
+        for mount in mounts.iter().filter(|mount| mount.is_real() && !fresh(mount)) {
+            if hiding.covers(&mount.point) {
+                continue;
+            }
+            if is_empty_for_good(&mount.point) {
+                hiding.empty(&mount.point);
+                hiding.way_to(&mount.point);
+                continue;
+            }
             match fs::symlink_metadata(&mount.point) {
                 Ok(stat) if stat.is_dir() => points.push(mount.point.clone()),
                 Ok(_) => {
@@ -243,6 +250,13 @@ fn machine(mounts: &[Mount], path: &Path) -> Result<Lower, ViewError> {
     let mount = mounts::mount_of(mounts, path).ok_or_else(no_mount)?;
     let inside = path.strip_prefix(&mount.point).map_err(|_outside| no_mount())?;
     Ok(Lower::Machine { mount: mount.point.clone(), inside: inside.to_owned() })
+}
+
+/// Is there nothing in a mount, and never will be? An overlay of it would show the same as an empty folder.
+fn is_empty_for_good(point: &Path) -> bool {
+    let read_only =
+        rustix::fs::statvfs(point).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY));
+    read_only && fs::read_dir(point).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn expand(path: &str, home: Option<&Path>) -> Option<PathBuf> {
