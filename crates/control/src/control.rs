@@ -70,6 +70,7 @@ impl Control {
             tracing::warn!("shutting down although requests are still under way");
         }
         self.inner.gate.close();
+        self.inner.native.close().await;
         self.inner.store.close().await;
     }
 

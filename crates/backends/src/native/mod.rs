@@ -126,6 +126,18 @@ impl Native {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Ends what the backend itself runs and made; sandboxes live on. Nothing is to be asked of it afterwards.
+    pub async fn close(&self) {
+        let native = self.clone();
+        let closed = tokio::task::spawn_blocking(move || {
+            native.0.launcher.end();
+            native.0.machine.cgroup.forget();
+        });
+        if let Err(error) = closed.await {
+            tracing::warn!(%error, "the native backend could not be closed");
+        }
+    }
+
     /// The launcher's process id, for accounting.
     #[must_use]
     pub fn launcher_pid(&self) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! Removing what sandboxes of this daemon left behind.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use model::SandboxId;
 
@@ -10,6 +10,16 @@ use super::group::{children, remove};
 use super::layout::{Controller, Layout};
 
 impl Layout {
+    /// Removes this daemon's own directories, for its end. Where sandboxes live on they stay, and the next daemon finds them.
+    pub fn forget(&self) {
+        let deadline = Instant::now() + Duration::from_millis(100);
+        for place in Controller::ALL.into_iter().filter_map(|controller| self.place(controller).ok()) {
+            if let Err(error) = remove(&self.root(place), deadline) {
+                tracing::debug!(%error, "a cgroup is still in use");
+            }
+        }
+    }
+
     /// Removes the cgroups of every sandbox of this home that is not in `alive`. Goes on after a failure and
     /// returns them all: a leftover that still has processes is for the caller to end first.
     #[must_use]

@@ -77,6 +77,14 @@ impl Launcher {
         process.as_ref().map(|process| process.child.id())
     }
 
+    /// Ends the launcher and its spare. Sandboxes live on.
+    pub fn end(&self) {
+        let mut slot = self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(process) = slot.take() {
+            process.end();
+        }
+    }
+
     /// Makes a sandbox. Returns when its init exists; init says on the conversation when it is ready.
     pub fn launch(&self, order: Order<'_>) -> Result<Launched, LauncherError> {
         let mut slot = self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -102,10 +110,7 @@ impl Launcher {
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        let slot = self.process.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(process) = slot.take() {
-            process.end();
-        }
+        self.end();
     }
 }
 
