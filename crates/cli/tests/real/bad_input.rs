@@ -137,7 +137,7 @@ fn a_full_disk() {
     }
     let home = Home::on_small_disk();
     home.create("box", &[]);
-    let ran = home.exec("box", "dd if=/dev/zero of=/var/tmp/big bs=64k");
+    let ran = home.exec("box", "dd if=/dev/zero of=/var/tmp/zeno-real-big bs=64k");
     assert!(ran.err().contains("No space left on device"), "{ran}");
     let before = home.traces();
     // Whether the store or the sandbox's own files run out first is chance.

@@ -75,16 +75,16 @@ fn single_files_and_streams() {
     let yard = home.yard();
     let big: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
     fs::write(yard.join("big"), &big).unwrap();
-    home.ok(&["cp", "big", "box:/var/tmp/big"]);
-    home.ok(&["cp", "box:/var/tmp/big", "other:/var/tmp/big"]);
-    home.ok(&["cp", "other:/var/tmp/big", "again"]);
+    home.ok(&["cp", "big", "box:/var/tmp/zeno-real-big"]);
+    home.ok(&["cp", "box:/var/tmp/zeno-real-big", "other:/var/tmp/zeno-real-big"]);
+    home.ok(&["cp", "other:/var/tmp/zeno-real-big", "again"]);
     assert!(fs::read(yard.join("again")).unwrap() == big);
-    assert!(home.zeno(&["cp", "box:/var/tmp/big", "-"]).stdout == big);
+    assert!(home.zeno(&["cp", "box:/var/tmp/zeno-real-big", "-"]).stdout == big);
 
-    let mut put = home.command(&["cp", "-", "box:/var/tmp/typed"]);
+    let mut put = home.command(&["cp", "-", "box:/var/tmp/zeno-real-typed"]);
     let ran = finish(put.stdin(Stdio::piped()).spawn().unwrap(), b"typed");
     assert_eq!(ran.code, 0, "{ran}");
-    assert_eq!(home.exec("box", "cat /var/tmp/typed").out(), "typed");
+    assert_eq!(home.exec("box", "cat /var/tmp/zeno-real-typed").out(), "typed");
 
     let ran = home.zeno(&["cp", "box:/no/such/file", "."]);
     assert_eq!(ran.code, 6, "{ran}");
