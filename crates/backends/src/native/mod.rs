@@ -138,12 +138,6 @@ impl Native {
         }
     }
 
-    /// The launcher's process id, for accounting.
-    #[must_use]
-    pub fn launcher_pid(&self) -> Option<u32> {
-        self.0.launcher.pid()
-    }
-
     /// The boot clock so long from now.
     #[must_use]
     pub fn deadline_after(&self, span: std::time::Duration) -> u64 {

@@ -70,13 +70,6 @@ impl Launcher {
         Ok(Self { begin, process: Mutex::new(Some(process)) })
     }
 
-    /// The launcher's process id, for accounting.
-    #[must_use]
-    pub fn pid(&self) -> Option<u32> {
-        let process = self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        process.as_ref().map(|process| process.child.id())
-    }
-
     /// Ends the launcher and its spare. Sandboxes live on.
     pub fn end(&self) {
         let mut slot = self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
