@@ -28,6 +28,7 @@ impl Control {
             let Some(_permit) = self.permit().await else { return };
             self.tend().await;
             self.tidy().await;
+            self.inner.native.tidy().await;
             if disk_due <= Instant::now() {
                 let began = Instant::now();
                 self.hold_disk_limit().await;

@@ -54,14 +54,27 @@ impl Native {
     /// Ends every process and removes everything. Also for a half-made, stopped or dead sandbox; done twice is done.
     pub async fn teardown(&self, id: SandboxId) -> Result<(), Problem> {
         self.kill_leftover(id).await?;
-        self.remove(id)
+        self.remove(id, None)
     }
 
-    fn remove(&self, id: SandboxId) -> Result<(), Problem> {
+    /// The same for a throwaway whose command has ended, and with it everyone inside: init has seen to that. It is killed
+    /// all the same, but while the kernel takes its namespaces apart, we go on.
+    pub async fn dismiss(&self, id: SandboxId) -> Result<(), Problem> {
+        if !self.0.stock.has_lent(id) {
+            return self.teardown(id).await;
+        }
+        let held = self.held().remove(&id);
+        let Some(running) = held else { return self.teardown(id).await };
+        signal(&running)?;
+        self.restock();
+        self.remove(id, Some(running))
+    }
+
+    fn remove(&self, id: SandboxId, ending: Option<Running>) -> Result<(), Problem> {
         tokio::task::block_in_place(|| {
             self.0.captures.release(id);
             self.0.unlimit(id)?;
-            Folder::of(&self.0.home, id).remove()
+            if self.0.put_away(id, ending) { Ok(()) } else { Folder::of(&self.0.home, id).remove() }
         })?;
         Ok(())
     }
@@ -70,7 +83,10 @@ impl Native {
     pub(super) async fn kill_leftover(&self, id: SandboxId) -> Result<(), Problem> {
         let held = self.held().remove(&id);
         if let Some(running) = held {
-            return Ok(kill(&running).await?);
+            signal(&running)?;
+            // While its processes end, the processor has nothing better to do.
+            self.restock();
+            return Ok(ended(&running).await?);
         }
         let folder = Folder::of(&self.0.home, id);
         let Ok(stream) = talk::connect(&folder.0).await else { return Ok(()) };
@@ -128,11 +144,19 @@ impl Native {
 
 /// Ends init, and with it everyone inside, and waits until they and their mounts are gone.
 async fn kill(running: &Running) -> Result<(), NativeError> {
+    signal(running)?;
+    ended(running).await
+}
+
+fn signal(running: &Running) -> Result<(), NativeError> {
     match rustix::process::pidfd_send_signal(running.process.get_ref(), Signal::KILL) {
-        Ok(()) => {}
-        Err(rustix::io::Errno::SRCH) => return Ok(()),
-        Err(error) => return Err(NativeError::Signal(error.into())),
+        // It may have ended by itself.
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(NativeError::Signal(error.into())),
     }
+}
+
+async fn ended(running: &Running) -> Result<(), NativeError> {
     let gone = tokio::time::timeout(std::time::Duration::from_secs(30), running.process.readable());
     match gone.await {
         Ok(Ok(_gone)) => Ok(()),

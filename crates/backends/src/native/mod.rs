@@ -10,6 +10,7 @@ mod life;
 mod limits;
 mod problem;
 mod provision;
+mod stock;
 mod store;
 mod talk;
 
@@ -45,6 +46,7 @@ struct Inner {
     captures: Captures,
     /// What the caps shared by all sandboxes do not cover here.
     shared_caveats: Vec<Caveat>,
+    stock: stock::Stock,
     /// Those we hold, so that ending one needs no search.
     held: Mutex<HashMap<SandboxId, Running>>,
 }
@@ -84,6 +86,8 @@ pub struct Provision<'a> {
     pub request: &'a CreateRequest,
     /// When its time is over, on the boot clock, in nanoseconds (`Native::deadline_after`). Init holds it.
     pub deadline: Option<u64>,
+    /// Everything inside ends with the first command.
+    pub throwaway: bool,
     /// Start this at once, saving a round trip.
     pub first: Option<&'a ExecRequest>,
 }
@@ -92,7 +96,7 @@ impl Native {
     /// Opens the backend for one `$ZENO_HOME`, which exists and is ours. Starts the launcher.
     pub fn open(home: &Path) -> Result<Self, NativeError> {
         let rights = Rights::of_this_process();
-        for folder in ["sandboxes", "captures", "stage"] {
+        for folder in ["sandboxes", "captures", "stage", "stock"] {
             let path = home.join(folder);
             std::fs::create_dir_all(&path).map_err(|source| NativeError::MakeFolder { path, source })?;
         }
@@ -107,6 +111,7 @@ impl Native {
         let masks = Masks::built_in();
         let captures = Captures::open(&home.join("captures"), live, masks.workspace.clone())?;
         recover(&home, &captures, &machine)?;
+        stock::sweep(&home)?;
         let shared = machine.cgroup.shared()?;
         let join = shared.cgroup.iter().flat_map(Cgroup::process_files).collect();
         let launcher = Launcher::start(&home, rights, join)?;
@@ -118,6 +123,7 @@ impl Native {
             planner,
             captures,
             shared_caveats: shared.caveats,
+            stock: stock::Stock::default(),
             held: Mutex::default(),
         })))
     }
@@ -130,6 +136,7 @@ impl Native {
     pub async fn close(&self) {
         let native = self.clone();
         let closed = tokio::task::spawn_blocking(move || {
+            native.0.close_stock();
             native.0.launcher.end();
             native.0.machine.cgroup.forget();
         });

@@ -8,11 +8,11 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::capture::Frozen;
+use engine::capture::{Frozen, Step};
 use engine::cgroup::Cgroup;
-use engine::init::wire::{Pong, Request};
+use engine::init::wire::{Pong, Request, Terms};
 use engine::launcher::{Launched, Order};
-use engine::view::Ask;
+use engine::view::{Ask, Plan};
 use model::exec::{ExecRequest, Progress};
 use model::sandbox::{CreateRequest, WorkspaceChoice};
 use model::{Caveat, Code, Problem, SandboxId};
@@ -25,11 +25,12 @@ use super::store::{Folder, Stored};
 use super::{Inner, Native, Provision, Provisioned, Running, talk};
 
 /// What a launch left in our hands.
-struct Made {
-    launched: Launched,
-    conversation: StdStream,
-    workspace: Option<PathBuf>,
-    caveats: Vec<Caveat>,
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) launched: Launched,
+    pub(super) conversation: StdStream,
+    pub(super) workspace: Option<PathBuf>,
+    pub(super) caveats: Vec<Caveat>,
 }
 
 impl Native {
@@ -40,7 +41,14 @@ impl Native {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Provisioned, Problem> {
         let opening = opening(&order)?;
-        let made = tokio::task::block_in_place(|| self.0.make(&order, &opening, progress));
+        let mut again = None;
+        let made = tokio::task::block_in_place(|| {
+            let _waiting = self.0.stock.waiting();
+            self.0.make(&order, &opening, progress, &mut again)
+        });
+        if let Some(stored) = again {
+            self.restock_later(stored);
+        }
         self.greet(order, made).await
     }
 
@@ -127,13 +135,11 @@ impl Inner {
         order: &Provision<'_>,
         opening: &[u8],
         progress: &(dyn Fn(Progress) + Sync),
+        again: &mut Option<Stored>,
     ) -> Result<Made, NativeError> {
-        let folder = Folder::of(&self.home, order.id);
-        folder.make()?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
         let frozen = self.freeze(order.id, order.request, progress)?;
-        let ask =
-            Ask { id: order.id, request: order.request, frozen: frozen.as_ref(), deadline: order.deadline };
+        let ask = Ask { request: order.request, frozen: frozen.as_ref() };
         let (plan, mut masked, mut caveats) = self.planner.plan(&ask)?;
         if let Some(frozen) = &frozen {
             masked.extend(frozen.masked.iter().cloned());
@@ -141,18 +147,27 @@ impl Inner {
         }
         caveats.extend(enforced.caveats);
         let stored = Stored { plan, frozen, masked, caveats };
+        // What is made to measure for one sandbox is of no use to the next.
+        if enforced.cgroup.is_none() && stored.plan.disk.is_none() && order.request.unmask.is_empty() {
+            let made = self.from_stock(order.id, &stored, opening)?;
+            *again = Some(stored.clone());
+            if let Some(made) = made {
+                return Ok(made);
+            }
+        }
+        let folder = Folder::of(&self.home, order.id);
+        folder.make()?;
         folder.write(&stored)?;
-        self.launch(&folder, stored, enforced.cgroup.as_ref(), opening)
+        self.launch_as(&folder, stored, enforced.cgroup.as_ref(), opening)
     }
 
     /// The same for a sandbox that has its layers already. Its frozen workspace stays the one it was made with.
     fn make_again(&self, order: &Provision<'_>, opening: &[u8]) -> Result<Made, NativeError> {
         let folder = Folder::of(&self.home, order.id);
-        let mut stored = folder.read()?;
-        stored.plan.deadline = order.deadline;
+        let stored = folder.read()?;
         folder.clear_scratch()?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
-        self.launch(&folder, stored, enforced.cgroup.as_ref(), opening)
+        self.launch_as(&folder, stored, enforced.cgroup.as_ref(), opening)
     }
 
     fn freeze(
@@ -171,20 +186,35 @@ impl Inner {
         let Some(path) = workspace else { return Ok(None) };
         let look = std::fs::read_dir(&path).and_then(|_| std::fs::canonicalize(&path));
         let path = look.map_err(|source| NativeError::Workspace { path, source })?;
-        let show = |step: engine::capture::Progress| {
-            progress(Progress::Capturing { files: step.files, bytes: step.bytes });
+        let show = |step| match step {
+            Step::Changing => self.clear_stock_of(&path),
+            Step::Copying(done) => progress(Progress::Capturing { files: done.files, bytes: done.bytes }),
         };
         Ok(Some(self.captures.freeze(&path, id, &request.unmask, &show)?))
     }
 
-    fn launch(
+    fn launch_as(
         &self,
         folder: &Folder,
         stored: Stored,
         cgroup: Option<&Cgroup>,
         opening: &[u8],
     ) -> Result<Made, NativeError> {
-        folder.make_parts(&stored.plan.parts)?;
+        let (mut launched, conversation) = self.launch(folder, &stored.plan, cgroup, opening)?;
+        let mut caveats = stored.caveats;
+        caveats.append(&mut launched.caveats);
+        let workspace = stored.frozen.map(|frozen| frozen.workspace);
+        Ok(Made { launched, conversation, workspace, caveats })
+    }
+
+    pub(super) fn launch(
+        &self,
+        folder: &Folder,
+        plan: &Plan,
+        cgroup: Option<&Cgroup>,
+        opening: &[u8],
+    ) -> Result<(Launched, StdStream), NativeError> {
+        folder.make_parts(&plan.parts)?;
         let path = folder.log();
         let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let log = log.map_err(|source| NativeError::Write { path, source })?;
@@ -198,23 +228,25 @@ impl Inner {
             Err(error) => return Err(NativeError::Talk(error)),
         };
         let join = cgroup.map(Cgroup::process_files).unwrap_or_default();
-        let order = Order { plan: stored.plan, conversation: &theirs, log: &log, join };
-        let mut launched = self.launcher.launch(order)?;
+        let inside = folder.0.strip_prefix(&self.home).unwrap_or(&folder.0).to_owned();
+        let order = Order { plan, folder: inside, conversation: &theirs, log: &log, join };
+        let launched = self.launcher.launch(order)?;
         conversation.set_nonblocking(false).map_err(NativeError::Talk)?;
         conversation.write_all(&opening[early..]).map_err(NativeError::Talk)?;
-        let mut caveats = stored.caveats;
-        caveats.append(&mut launched.caveats);
-        let workspace = stored.frozen.map(|frozen| frozen.workspace);
-        Ok(Made { launched, conversation, workspace, caveats })
+        Ok((launched, conversation))
     }
 }
 
+/// The first words to a sandbox's init: how long it lives, and what it is to do first.
 fn opening(order: &Provision<'_>) -> Result<Vec<u8>, Problem> {
+    let idle = order.request.limits.idle.map(|span| span.0.as_nanos() as u64);
+    let mut words = talk::opening(&Request::Begin(Terms { deadline: order.deadline, idle, throwaway: order.throwaway }))?;
     let request = match order.first {
         Some(first) => Request::Exec(Box::new(decide(&order.request.context, checked(first)?))),
         None => Request::Ping,
     };
-    talk::opening(&request)
+    words.extend(talk::opening(&request)?);
+    Ok(words)
 }
 
 fn checked(request: &ExecRequest) -> Result<&ExecRequest, Problem> {

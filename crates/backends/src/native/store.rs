@@ -14,12 +14,23 @@ use serde::{Deserialize, Serialize};
 use super::problem::NativeError;
 
 /// Everything needed to start the sandbox again or to find it after a restart. Only grows.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Stored {
     pub(super) plan: Plan,
     pub(super) frozen: Option<Frozen>,
     pub(super) masked: Vec<Masked>,
     pub(super) caveats: Vec<Caveat>,
+}
+
+impl Stored {
+    /// The same, but perhaps for the moment at which it was found to be so.
+    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
+        let generation = |stored: &Self| stored.frozen.as_ref().map(|frozen| frozen.generation);
+        self.plan == other.plan
+            && generation(self) == generation(other)
+            && self.masked == other.masked
+            && self.caveats == other.caveats
+    }
 }
 
 /// The folder of one sandbox.
@@ -29,6 +40,15 @@ pub(super) struct Folder(pub(super) PathBuf);
 impl Folder {
     pub(super) fn of(home: &Path, id: SandboxId) -> Self {
         Self(home.join("sandboxes").join(id.to_string()))
+    }
+
+    /// The folder of one that is nobody's yet.
+    pub(super) fn in_stock(home: &Path, id: SandboxId) -> Self {
+        Self(home.join("stock").join(id.to_string()))
+    }
+
+    pub(super) fn rename(&self, to: &Self) -> Result<(), NativeError> {
+        fs::rename(&self.0, &to.0).map_err(|source| NativeError::MakeFolder { path: to.0.clone(), source })
     }
 
     pub(super) fn log(&self) -> PathBuf {
@@ -58,6 +78,29 @@ impl Folder {
             make_folder(&work.join(&part.name))?;
         }
         Ok(())
+    }
+
+    /// Brings the top folders up to date, where they differ from those they were made for.
+    pub(super) fn redress(&self, old: &[Part], new: &[Part]) -> Result<(), NativeError> {
+        for (_, part) in old.iter().zip(new).filter(|(old, new)| old.top != new.top) {
+            let upper = self.upper().join(&part.name);
+            dress(&upper, part).map_err(|source| NativeError::Write { path: upper, source })?;
+        }
+        Ok(())
+    }
+
+    /// Makes the folder of a sandbox that wrote nothing fit for the next one.
+    pub(super) fn refresh(&self, old: &[Part], new: &[Part]) -> Result<(), NativeError> {
+        let failed = |path: &Path, source| NativeError::Remove { path: path.to_owned(), source };
+        let socket = self.0.join("control.sock");
+        fs::remove_file(&socket).map_err(|source| failed(&socket, source))?;
+        for part in new {
+            // With this mark overlayfs would not mount it again: it cannot know that nothing was lost.
+            let mark = self.0.join("work").join(&part.name).join("work/incompat/volatile");
+            let removed = fs::remove_file(mark.join("dirty")).and_then(|()| fs::remove_dir(&mark));
+            removed.map_err(|source| failed(&mark, source))?;
+        }
+        self.redress(old, new)
     }
 
     /// Removes what overlayfs left of the last run: without this a volatile upper is not mounted again.

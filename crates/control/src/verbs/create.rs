@@ -68,7 +68,7 @@ impl Control {
         let deadline = self.inner.native.deadline_after(span);
         let expires = Some(lifetime::expires(store::now(), span));
         let new = NewRecord { id, request: request.clone(), expires, throwaway };
-        let native = Provision { id, request: &request, deadline: Some(deadline), first: first.as_ref() };
+        let native = Provision { id, request: &request, deadline: Some(deadline), throwaway, first: first.as_ref() };
         let progress = |step| {
             // Someone who does not read the last step will read the next one.
             if report.try_send(step).is_err() {

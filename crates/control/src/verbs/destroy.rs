@@ -31,6 +31,30 @@ impl Control {
         .await
     }
 
+    /// Removes a throwaway whose command has ended.
+    pub async fn dismiss(&self, id: SandboxId) -> Result<(), Problem> {
+        let Some(slot) = self.inner.slots.by_id(id) else { return Ok(()) };
+        let control = self.clone();
+        self.to_the_end(async move {
+            let _turn = slot.turn.lock().await;
+            let Some(seat) = slot.seat() else {
+                // Destroyed or expired meanwhile; its record knows.
+                let record = control.record(&slot).await?;
+                return control.remove(&slot, &record, Why::Asked).await.map(drop);
+            };
+            seat.set_active(false);
+            slot.rise();
+            if control.inner.native.dismiss(id).await.is_err() {
+                let record = control.record(&slot).await?;
+                return control.remove(&slot, &record, Why::Asked).await.map(drop);
+            }
+            control.transition(&slot, Move::to(State::Destroying).then(State::Destroyed)).await?;
+            control.inner.slots.remove(&slot);
+            Ok(())
+        })
+        .await
+    }
+
     /// Needs the sandbox's turn. What cannot be removed now stays `destroying` and is tried again.
     pub(crate) async fn remove(&self, slot: &Slot, record: &Record, why: Why) -> Result<Sandbox, Problem> {
         let mut state = record.sandbox.state;

@@ -15,7 +15,7 @@ use super::index::Role;
 use super::pins::Pins;
 use super::place::ORIGIN;
 use super::root::{Root, remove_path};
-use super::{CaptureError, Frozen, FrozenPart, Live, Progress};
+use super::{CaptureError, Frozen, FrozenPart, Live, Step};
 
 /// The store of frozen workspaces. One per daemon; may be used from any thread.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Captures {
         workspace: &Path,
         holder: SandboxId,
         unmask: &[String],
-        progress: &dyn Fn(Progress),
+        tell: &dyn Fn(Step),
     ) -> Result<Frozen, CaptureError> {
         let failed = |source| CaptureError::FindWorkspace { path: workspace.to_owned(), source };
         let workspace = workspace.canonicalize().map_err(failed)?;
@@ -58,7 +58,7 @@ impl Captures {
             return Err(CaptureError::StoreInside { workspace, store: self.dir.clone() });
         }
         let taken = Timestamp::now();
-        let pinned = self.root(&workspace, Role::Work)?.freeze(holder, unmask, progress)?;
+        let pinned = self.root(&workspace, Role::Work)?.freeze(holder, unmask, tell)?;
         let live = match self.live {
             Live::Redirect | Live::Stubs => Some(workspace.clone()),
             Live::Copy => None,
@@ -72,7 +72,7 @@ impl Captures {
             masked: pinned.masked,
         };
         if let Some(git_dir) = foreign_git_dir(&frozen.workspace) {
-            let pinned = self.root(&git_dir, Role::Git)?.freeze(holder, &[], progress)?;
+            let pinned = self.root(&git_dir, Role::Git)?.freeze(holder, &[], tell)?;
             frozen.parts.push(FrozenPart { mountpoint: git_dir, layers: pinned.layers, live: None });
             frozen.caveats.extend(pinned.caveats);
         }
@@ -93,7 +93,12 @@ impl Captures {
         Ok(())
     }
 
-    /// Gives up what `holder` has pinned. Its mounts must be gone.
+    /// Gives up what `holder` has pinned, and no more: may be called while a freeze is at work.
+    pub fn let_go(&self, holder: SandboxId) {
+        self.pins.remove(holder);
+    }
+
+    /// Gives up what `holder` has pinned and tidies up. Its mounts must be gone.
     pub fn release(&self, holder: SandboxId) {
         let freed = self.pins.remove(holder);
         // `<store>/<capture>/layers/<layer>`

@@ -79,5 +79,14 @@ pub struct Progress {
     pub bytes: u64,
 }
 
+/// What a freeze says while it is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The workspace has changed. Whoever holds the last state without need should [`Captures::let_go`] now: what nobody
+    /// holds is changed in place.
+    Changing,
+    Copying(Progress),
+}
+
 /// The folder of a layer that holds the frozen tree: an overlay's root is always merged, its folders need not be.
 pub const FROZEN_ROOT: &str = ".zeno-frozen";

@@ -19,7 +19,7 @@ use super::layer::{Kind, Layer};
 use super::pins::Pins;
 use super::place::{EXTRAS, Place};
 use super::state::{SaveWhen, State};
-use super::{CaptureError, Live, Progress, pass, report};
+use super::{CaptureError, Live, Step, pass, report};
 
 #[derive(Debug)]
 pub(super) struct Root {
@@ -62,10 +62,10 @@ impl Root {
         &self,
         holder: SandboxId,
         unmask: &[String],
-        progress: &dyn Fn(Progress),
+        tell: &dyn Fn(Step),
     ) -> Result<Pinned, CaptureError> {
         let mut inner = self.lock();
-        let (place, state) = inner.sync(&self.pins, progress)?;
+        let (place, state) = inner.sync(&self.pins, tell)?;
         let mut layers: Vec<_> = state.stack.iter().rev().map(|id| place.layer(*id)).collect();
         let shown = report::unmasked(place, state, unmask);
         if !shown.is_empty() {
@@ -126,7 +126,7 @@ impl Inner {
     fn sync(
         &mut self,
         pins: &Arc<Pins>,
-        progress: &dyn Fn(Progress),
+        tell: &dyn Fn(Step),
     ) -> Result<(&Place, &State), CaptureError> {
         let path = self.place.path.clone();
         let unreadable = |source| CaptureError::ReadWorkspace { path: path.clone(), source };
@@ -141,7 +141,8 @@ impl Inner {
             if work.is_empty() {
                 break;
             }
-            pass::run(&self.place, &mut state, work, progress)?;
+            tell(Step::Changing);
+            pass::run(&self.place, &mut state, work, &|progress| tell(Step::Copying(progress)))?;
         }
         if state.stack.len() > DEEPEST_STACK {
             let store = self.place.store.clone();

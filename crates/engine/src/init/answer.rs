@@ -42,6 +42,10 @@ impl Init {
 
     fn request(&mut self, at: usize, request: Request) {
         match request {
+            Request::Begin(terms) => {
+                self.terms = Some(terms);
+                self.idle_since = now();
+            }
             Request::Ping => self.say(at, FrameKind::Answer, &Pong { version: VERSION }),
             Request::Exec(command) => self.start(at, *command),
             Request::Attach { exec } => self.attach(at, exec),
@@ -59,13 +63,13 @@ impl Init {
                 None => self.say(at, FrameKind::Problem, &no_command(exec)),
             },
             Request::Deadline { at: deadline } => {
-                self.deadline = deadline;
+                self.terms.get_or_insert_default().deadline = deadline;
                 self.say(at, FrameKind::Answer, &());
             }
             Request::Freeze => {
                 let stopped = tree::all().into_iter().filter(|process| process.stopped);
                 self.stopped_before = stopped.map(|process| process.pid).collect();
-                let done = sys::signal_everyone(libc::SIGSTOP);
+                let done = sys::signal_everyone(libc::SIGSTOP).map(drop);
                 self.done(at, done);
             }
             Request::Thaw => {

@@ -5,15 +5,18 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use model::exec::{Exec, FrameKind, Outcome};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, WaitStatus};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
 use super::conversation::Conversation;
 use super::job::{Job, Phase};
 use super::log::{self, Stream};
+use super::wire::Terms;
 use crate::launcher::Rights;
 use crate::sys;
-use crate::view::Plan;
 
+/// The number of the first command.
+const FIRST: u32 = 1;
 /// Ended commands that are remembered.
 const REMEMBERED: usize = 1000;
 /// Ended commands whose output something still holds open.
@@ -28,8 +31,8 @@ pub(super) struct Init {
     rings: Option<u64>,
     pub(super) log: log::Writer,
     pub(super) rights: Rights,
-    pub(super) deadline: Option<u64>,
-    idle: Option<u64>,
+    /// Absent: nobody's sandbox yet.
+    pub(super) terms: Option<Terms>,
     /// Since when no command runs.
     pub(super) idle_since: u64,
     pub(super) jobs: Vec<Job>,
@@ -57,7 +60,6 @@ impl Init {
         listener: OwnedFd,
         first: OwnedFd,
         log: log::Writer,
-        plan: &Plan,
         rights: Rights,
     ) -> std::io::Result<Self> {
         // The launcher ignores its children's end; we must hear of it.
@@ -74,8 +76,7 @@ impl Init {
             rings: None,
             log,
             rights,
-            deadline: plan.deadline,
-            idle: plan.idle,
+            terms: None,
             idle_since: now(),
             jobs: Vec::new(),
             ended: VecDeque::new(),
@@ -95,6 +96,10 @@ impl Init {
                 self.hear(voice);
             }
             self.tidy();
+            if self.terms.is_none() && self.conversations.is_empty() {
+                // Whoever had us made is gone, and nobody else knows of us.
+                return;
+            }
         }
         self.log.append(0, Stream::Note, log::EXPIRED);
         // Init's own end, right after, ends everyone in any case.
@@ -113,8 +118,9 @@ impl Init {
         if busy {
             self.idle_since = now;
         }
-        let idle = self.idle.filter(|_| !busy).map(|idle| self.idle_since.saturating_add(idle));
-        let ends = [self.deadline, idle].into_iter().flatten().min();
+        let Terms { deadline, idle, .. } = self.terms.unwrap_or_default();
+        let idle = idle.filter(|_| !busy).map(|idle| self.idle_since.saturating_add(idle));
+        let ends = [deadline, idle].into_iter().flatten().min();
         if ends.is_some_and(|ends| ends <= now) {
             return false;
         }
@@ -246,11 +252,19 @@ impl Init {
         // Only to make it quiet. No other signal is heard: whoever is inside could send it.
         while let Ok(Some(_)) = sys::take_signal(self.signals.as_fd()) {}
         while let Some((pid, status)) = sys::wait_any() {
-            let Some(at) = self.jobs.iter().position(|job| job.is(pid)) else { continue };
+            self.ended(pid, status);
+        }
+    }
+
+    fn ended(&mut self, pid: Pid, status: WaitStatus) {
+        if let Some(at) = self.jobs.iter().position(|job| job.is(pid)) {
             if self.jobs[at].failure.is_some() {
                 self.hear_start(at);
             }
             self.jobs[at].end(status);
+            if self.terms.is_some_and(|terms| terms.throwaway) && self.jobs[at].id == FIRST {
+                self.end_everyone();
+            }
             // What it wrote before its end comes before the news of its end, within reason: something it
             // started may go on writing for ever.
             for which in 0..self.jobs[at].outputs.len() {
@@ -266,6 +280,23 @@ impl Init {
                     talk.send_json(FrameKind::Ended, outcome);
                 }
                 talk.closing = true;
+            }
+        }
+    }
+
+    /// Ends everyone inside and waits until they are gone, but not for ever: one may hang in the kernel.
+    fn end_everyone(&mut self) {
+        for _ in 0..100 {
+            if !sys::signal_everyone(libc::SIGKILL).unwrap_or_default() {
+                return;
+            }
+            let mut fds = [PollFd::new(&self.signals, PollFlags::IN)];
+            let moment = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+            // Whether or not somebody ended, we look.
+            poll(&mut fds, Some(&moment)).unwrap_or_default();
+            while let Ok(Some(_)) = sys::take_signal(self.signals.as_fd()) {}
+            while let Some((pid, status)) = sys::wait_any() {
+                self.ended(pid, status);
             }
         }
     }

@@ -11,6 +11,8 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
 pub enum Request {
+    /// Makes a sandbox of what was only ready to become one. Said once, first, and followed by another request.
+    Begin(Terms),
     /// Answered with [`Pong`].
     Ping,
     /// Start a command and stay with it: `Started`, output, `Ended`.
@@ -31,6 +33,18 @@ pub enum Request {
     Processes,
     /// Work on a file as this user. See [`FileOp`].
     File { user: Option<String>, file: FileOp },
+}
+
+/// How long a sandbox lives.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Terms {
+    /// On the boot clock, in nanoseconds.
+    pub deadline: Option<u64>,
+    /// Nanoseconds without a command before it ends by itself.
+    pub idle: Option<u64>,
+    /// When its first command ends, everyone inside does, before that end is told.
+    #[serde(default)]
+    pub throwaway: bool,
 }
 
 /// A command with everything decided.

@@ -4,7 +4,7 @@
 //! sandbox's own memory limit. It lives as long as the overlays that use it.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Gid, Mode, Uid, chmodat, chownat, mkdirat};
 use rustix::mount::{
@@ -13,7 +13,7 @@ use rustix::mount::{
 };
 
 use super::stage::Stage;
-use super::wire::LaunchError;
+use super::wire::{Launch, LaunchError};
 use crate::view::Plan;
 
 /// Attached while the overlays are mounted, and let go afterwards.
@@ -24,7 +24,7 @@ pub(super) struct Disk {
 
 impl Stage {
     /// Makes the file system with the upper and work folders of every part.
-    pub(super) fn make_disk(&self, plan: &Plan, size: u64) -> Result<Disk, LaunchError> {
+    pub(super) fn make_disk(&self, order: &Launch<'_>, size: u64) -> Result<Disk, LaunchError> {
         let failed = |e: rustix::io::Errno| LaunchError::new("make a file system of limited size", e);
         let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed)?;
         fsconfig_set_string(context.as_fd(), "size", size.to_string()).map_err(failed)?;
@@ -36,9 +36,9 @@ impl Stage {
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         let mount = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed)?;
         // Before its ids are mapped: the folders' owners are the machine's.
-        fill(&mount, plan, self.rights).map_err(failed)?;
+        fill(&mount, &order.plan, self.rights).map_err(failed)?;
         self.map_ids(mount.as_fd())?;
-        let folder = self.make_folder(&format!("disk/{}", plan.id))?;
+        let folder = self.make_folder(&Path::new("disk").join(&order.folder).to_string_lossy())?;
         move_mount(&mount, "", CWD, &folder, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).map_err(failed)?;
         Ok(Disk { folder })
     }

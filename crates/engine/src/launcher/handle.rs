@@ -1,5 +1,6 @@
 //! The daemon's side of the launcher.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -33,7 +34,9 @@ struct Process {
 /// A sandbox to launch.
 #[derive(Debug)]
 pub struct Order<'a> {
-    pub plan: Plan,
+    pub plan: &'a Plan,
+    /// The sandbox's folder, relative to the home.
+    pub folder: PathBuf,
     /// Becomes init's first conversation.
     pub conversation: &'a UnixStream,
     pub log: &'a File,
@@ -85,7 +88,7 @@ impl Launcher {
             Some(process) => process,
             None => Process::start(&self.begin)?,
         };
-        let message = Launch { plan: order.plan, join: order.join };
+        let message = Launch { plan: Cow::Borrowed(order.plan), folder: order.folder, join: order.join };
         let answer = process.ask(&message, &[order.conversation.as_fd(), order.log.as_fd()]);
         match &answer {
             Err(LauncherError::Talk(_) | LauncherError::Gone | LauncherError::Message(_)) => process.end(),

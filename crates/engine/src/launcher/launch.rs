@@ -124,17 +124,16 @@ fn launch(
     message: &[u8],
     descriptors: Vec<OwnedFd>,
 ) -> Result<(i32, OwnedFd, Vec<Caveat>), LaunchError> {
-    let order: Launch = serde_json::from_slice(message)
+    let order: Launch<'_> = serde_json::from_slice(message)
         .map_err(|e| LaunchError::new("read the order", io::Error::from(e)))?;
-    let folder = Path::new("sandboxes").join(order.plan.id.to_string());
-    let listener = control_socket(&stage.home.join(&folder))?;
+    let listener = control_socket(&stage.home.join(&order.folder))?;
     let infant = match spare.take_if(|_| order.plan.net == Net::None) {
         Some(infant) => infant,
         None => bear(stage, order.plan.net)?,
     };
     let mut given = vec![listener];
     given.extend(descriptors);
-    match prepare(stage, order, &infant, &folder, given) {
+    match prepare(stage, order, &infant, given) {
         Ok(caveats) => Ok((infant.pid, infant.process, caveats)),
         Err(error) => {
             infant.abandon();
@@ -146,16 +145,15 @@ fn launch(
 /// Gives a waiting init what it is to become: its cgroups, its plan, its mounts.
 fn prepare(
     stage: &mut Stage,
-    order: Launch,
+    order: Launch<'_>,
     infant: &Infant,
-    folder: &Path,
     mut given: Vec<OwnedFd>,
 ) -> Result<Vec<Caveat>, LaunchError> {
     for group in &order.join {
         write(&group.to_string_lossy(), &infant.pid.to_string())?;
     }
-    let disk = order.plan.disk.map(|size| stage.make_disk(&order.plan, size)).transpose()?;
-    let folder = disk.as_ref().map_or_else(|| stage.in_store(folder), |disk| disk.folder.clone());
+    let disk = order.plan.disk.map(|size| stage.make_disk(&order, size)).transpose()?;
+    let folder = disk.as_ref().map_or_else(|| stage.in_store(&order.folder), |disk| disk.folder.clone());
     let mut caveats = Vec::new();
     let mut mounted = Vec::new();
     for (place, part) in order.plan.parts.iter().enumerate() {
@@ -171,7 +169,7 @@ fn prepare(
             Err(error) => return Err(error),
         }
     }
-    let go = serde_json::to_vec(&init::Destiny { plan: order.plan, mounted })
+    let go = serde_json::to_vec(&init::Destiny { plan: order.plan.into_owned(), mounted })
         .map_err(|e| LaunchError::new("write to init", io::Error::from(e)))?;
     let descriptors: Vec<_> = given.iter().map(AsFd::as_fd).collect();
     sys::send(infant.socket.as_fd(), &go, &descriptors).map_err(|e| LaunchError::new("write to init", e))?;

@@ -1,5 +1,6 @@
 //! What daemon and launcher say to each other: one packet each way per sandbox, JSON with descriptors beside it.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use model::Caveat;
@@ -22,8 +23,10 @@ pub(super) struct Begin {
 
 /// A sandbox to make. Beside it two descriptors: the first conversation and the log file.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Launch {
-    pub(super) plan: Plan,
+pub(super) struct Launch<'a> {
+    pub(super) plan: Cow<'a, Plan>,
+    /// The sandbox's folder, relative to the home.
+    pub(super) folder: PathBuf,
     /// `cgroup.procs` files its processes go to.
     pub(super) join: Vec<PathBuf>,
 }

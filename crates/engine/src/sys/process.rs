@@ -137,12 +137,12 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// Signals every process we may signal except ourselves. For pid 1 of a namespace: all the others in it.
-pub(crate) fn signal_everyone(signal: i32) -> io::Result<()> {
+/// `false`: there is nobody.
+pub(crate) fn signal_everyone(signal: i32) -> io::Result<bool> {
     // SAFETY: kill has no memory conditions.
     let answer = super::check(unsafe { libc::kill(-1, signal) }.into());
     match answer {
-        // There is nobody.
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
-        other => other.map(drop),
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(false),
+        other => other.map(|_| true),
     }
 }

@@ -1,7 +1,8 @@
 //! From the machine and a request to a plan.
 
+use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use model::caveat::CaveatKind;
@@ -9,7 +10,7 @@ use model::limits::Defaults;
 use model::mask::Masks;
 use model::net::Net;
 use model::sandbox::{CreateRequest, Masked};
-use model::{Caveat, SandboxId};
+use model::Caveat;
 use rustix::fs::StatVfsMountFlags;
 
 use super::hide::Hiding;
@@ -30,11 +31,8 @@ pub struct Planner {
 /// What a plan is made for.
 #[derive(Debug)]
 pub struct Ask<'a> {
-    pub id: SandboxId,
     pub request: &'a CreateRequest,
     pub frozen: Option<&'a Frozen>,
-    /// On the boot clock, in nanoseconds.
-    pub deadline: Option<u64>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +60,7 @@ impl Planner {
 
     /// Makes the plan, and says what it hides and where it falls short.
     pub fn plan(&self, ask: &Ask<'_>) -> Result<(Plan, Vec<Masked>, Vec<Caveat>), ViewError> {
-        let mountinfo = fs::read("/proc/self/mountinfo").map_err(ViewError::Mounts)?;
+        let mountinfo = read_whole("/proc/self/mountinfo").map_err(ViewError::Mounts)?;
         let mounts = mounts::parse(&mountinfo);
         let (mut hiding, masked) = self.hide(ask);
         let mut caveats = Vec::new();
@@ -92,15 +90,12 @@ impl Planner {
             caveats.push(Caveat::new(CaveatKind::Network, text));
         }
         let plan = Plan {
-            id: ask.id,
             hostname: hostname(),
             root,
             parts,
             net: ask.request.net,
             nested: ask.request.nested,
             pids: ask.request.limits.pids.unwrap_or(Defaults::PIDS).into(),
-            deadline: ask.deadline,
-            idle: ask.request.limits.idle.map(|span| span.0.as_nanos() as u64),
             disk: ask.request.limits.disk.map(|size| size.0),
         };
         Ok((plan, masked, caveats))
@@ -115,6 +110,7 @@ impl Planner {
         let context = &ask.request.context;
         let home = context.env.iter().rev().find(|variable| variable.name.0 == b"HOME");
         let home = home.map(|variable| Path::new(variable.value.as_os_str()));
+        let mut folders = RealFolders::default();
         for mask in &self.masks.paths {
             let Some(path) = expand(&mask.path, home) else { continue };
             let lifted = ask.request.unmask.iter().any(|lifted| {
@@ -123,13 +119,13 @@ impl Planner {
             if lifted || hiding.covers(&path) {
                 continue;
             }
-            if fs::symlink_metadata(&path).is_ok() {
+            if let Ok(stat) = fs::symlink_metadata(&path) {
                 masked.push(Masked { path: path.clone().into(), reason: mask.reason.clone() });
-            }
-            if let Ok(real) = fs::canonicalize(&path)
-                && real != path
-            {
-                hiding.absent(&real);
+                if let Some(real) = folders.real(&path, &stat)
+                    && real != path
+                {
+                    hiding.absent(&real);
+                }
             }
             hiding.absent(&path);
         }
@@ -243,6 +239,28 @@ impl Planner {
         }
         Ok(())
     }
+}
+
+/// Where folders really are, asked once for each.
+#[derive(Default)]
+struct RealFolders(HashMap<PathBuf, Option<PathBuf>>);
+
+impl RealFolders {
+    fn real(&mut self, path: &Path, stat: &fs::Metadata) -> Option<PathBuf> {
+        if stat.is_symlink() {
+            return fs::canonicalize(path).ok();
+        }
+        let (folder, name) = (path.parent()?, path.file_name()?);
+        let known = self.0.entry(folder.to_owned()).or_insert_with(|| fs::canonicalize(folder).ok());
+        Some(known.as_ref()?.join(name))
+    }
+}
+
+/// Reads a file of `/proc`, whose size nobody knows, in few pieces.
+fn read_whole(path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(16 << 10);
+    fs::File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn machine(mounts: &[Mount], path: &Path) -> Result<Lower, ViewError> {

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use model::SandboxId;
 use model::net::Net;
 use serde::{Deserialize, Serialize};
 
-/// Everything launcher and init need to make one sandbox.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Everything launcher and init need to make a sandbox. Two sandboxes may have the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    pub id: SandboxId,
     pub hostname: String,
     pub root: Root,
     /// Shallow first, so that each finds its mount point in place.
@@ -18,17 +16,26 @@ pub struct Plan {
     pub nested: bool,
     /// Processes of one user inside.
     pub pids: u64,
-    /// On the boot clock, in nanoseconds.
-    pub deadline: Option<u64>,
-    /// Nanoseconds without a command before it ends by itself.
-    pub idle: Option<u64>,
     /// What it writes goes to a file system of its own with this many bytes, in memory, instead of to the store.
     #[serde(default)]
     pub disk: Option<u64>,
 }
 
+impl Plan {
+    /// Would both show the same? The times of the top folders may differ: those of the machine's busy ones always do.
+    #[must_use]
+    pub fn shows_the_same_as(&self, other: &Self) -> bool {
+        let timeless = |plan: &Self| {
+            let mut plan = plan.clone();
+            plan.parts.iter_mut().for_each(|part| part.top = part.top.timeless());
+            plan
+        };
+        timeless(self) == timeless(other)
+    }
+}
+
 /// What stands at `/`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Root {
     /// The first part.
     FirstPart,
@@ -36,13 +43,13 @@ pub enum Root {
     Skeleton(Vec<Bone>),
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bone {
     pub path: PathBuf,
     pub kind: BoneKind,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoneKind {
     Folder { mode: u32 },
     Link { target: PathBuf },

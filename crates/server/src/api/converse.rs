@@ -2,8 +2,9 @@
 //! left behind whenever the caller leaves.
 
 use axum::response::Response;
+use control::Control;
 use model::exec::Progress;
-use model::{Code, Problem, Sandbox};
+use model::{Code, Problem, Sandbox, SandboxId};
 use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 
@@ -21,7 +22,11 @@ pub(super) struct Begun {
     pub(super) removal: Option<Removal>,
 }
 
-pub(super) type Removal = std::pin::Pin<Box<dyn Future<Output = Result<(), Problem>> + Send>>;
+/// A throwaway and whoever removes it.
+pub(super) struct Removal {
+    pub(super) control: Control,
+    pub(super) id: SandboxId,
+}
 
 /// Where the work before the command reports to. Only the latest report is kept.
 #[derive(Debug)]
@@ -114,7 +119,7 @@ async fn abandon(begun: Result<Begun, Problem>) {
 }
 
 async fn remove_unheard(removal: Removal) {
-    if let Err(problem) = removal.await {
+    if let Err(problem) = removal.control.destroy(&removal.id.to_string()).await {
         tracing::error!(?problem, "failed to remove a throwaway sandbox that nobody waits for");
     }
 }
@@ -163,7 +168,7 @@ async fn speak(begun: Begun, mut out: Out, incoming: &mut Incoming, stop: &Stop)
         End::Stopping => {}
         End::CallerGone | End::Failed => remove_unheard(removal).await,
         End::Ended => {
-            let last = match removal.await {
+            let last = match removal.control.dismiss(removal.id).await {
                 Ok(()) => Message::Removed,
                 Err(problem) => Message::Problem(problem),
             };

@@ -40,9 +40,7 @@ pub(super) async fn run(
     converse(caller, stop, move |reports| async move {
         let keep = request.keep;
         let (sandbox, init) = control.run(request, &|progress| reports.put(progress)).await?;
-        let id = sandbox.id.to_string();
-        let removal = async move { control.destroy(&id).await.map(drop) };
-        let removal = if keep { None } else { Some(Box::pin(removal) as Removal) };
+        let removal = if keep { None } else { Some(Removal { control, id: sandbox.id }) };
         Ok(Begun { init, sandbox: Some(Box::new(sandbox)), removal })
     })
     .await
