@@ -13,6 +13,7 @@ mod files;
 mod home;
 mod http;
 mod lifecycle;
+mod repository;
 mod run;
 mod terminal;
 mod traces;
