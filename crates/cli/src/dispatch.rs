@@ -9,8 +9,7 @@ use crate::args::daemon::DaemonAction;
 use crate::args::{Cli, Verb};
 use crate::failure::{Failure, ZENO_FAILED};
 use crate::invocation::{Form, Invocation};
-use crate::render::problem;
-use crate::{hooks, output, verbs};
+use crate::{hooks, verbs};
 
 #[must_use]
 pub fn main() -> ExitCode {
@@ -25,7 +24,10 @@ pub fn main() -> ExitCode {
     ExitCode::from(match call(cli.verb, &invocation) {
         Ok(code) => code,
         Err(failure) => {
-            report(&failure, &invocation);
+            // A reader of ours that went away needs no telling.
+            if !failure.is_broken_pipe() {
+                invocation.complain(&failure.problem());
+            }
             exit_code(&failure, is_command)
         }
     })
@@ -55,18 +57,6 @@ fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Failure> {
 
 fn exit_code(failure: &Failure, is_command: bool) -> u8 {
     if is_command && !failure.is_broken_pipe() { ZENO_FAILED } else { failure.exit() }
-}
-
-/// Says what went wrong. A reader of ours that went away needs no telling.
-fn report(failure: &Failure, invocation: &Invocation) {
-    if failure.is_broken_pipe() {
-        return;
-    }
-    let told = failure.problem();
-    output::note(&match invocation.form {
-        Form::People => problem::problem(&told, invocation.stderr_paint()),
-        Form::Json => serde_json::to_string(&told).expect("a problem is plain data") + "\n",
-    });
 }
 
 #[cfg(test)]

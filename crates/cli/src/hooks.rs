@@ -1,6 +1,8 @@
 //! Where the command line touches what lies below the API: being the daemon or its launcher, and asking about this
 //! machine when no daemon can be started.
 
+use std::path::Path;
+
 use model::doctor::Report;
 use server::daemon::DaemonOptions;
 
@@ -16,7 +18,7 @@ pub(crate) fn run_daemon(options: &DaemonOptions) -> Result<(), Failure> {
     server::daemon::run(options).map_err(Failure::Daemon)
 }
 
-/// What this machine can do, found out without a daemon; `None` where that cannot be told from here.
-pub(crate) fn local_doctor() -> Option<Report> {
-    None
+/// What this machine can do, found out without a daemon.
+pub(crate) fn local_doctor(home: &Path) -> Report {
+    server::daemon::doctor(home)
 }

@@ -3,14 +3,15 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use model::Problem;
 use model::env::Environment;
 use serde::Serialize;
 
 use crate::api::Api;
 use crate::failure::Failure;
-use crate::output;
 use crate::progress::Waiting;
 use crate::render::paint::Paint;
+use crate::{output, render};
 
 #[derive(Debug)]
 pub(crate) struct Invocation {
@@ -48,6 +49,14 @@ impl Invocation {
                 output::answer(&(serde_json::to_string_pretty(value).map_err(Failure::Encode)? + "\n"))
             }
         }
+    }
+
+    /// Says on standard error what went wrong.
+    pub(crate) fn complain(&self, problem: &Problem) {
+        output::note(&match self.form {
+            Form::People => render::problem::problem(problem, self.stderr_paint()),
+            Form::Json => serde_json::to_string(problem).expect("a problem is plain data") + "\n",
+        });
     }
 
     pub(crate) fn stdout_paint(&self) -> Paint {

@@ -26,6 +26,28 @@ impl Caveat {
     }
 }
 
+/// What of the machine a sandbox reads as it is now. True of every sandbox, so it is told once, and not as a caveat
+/// of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadLive {
+    /// All but the frozen workspace: system, home, other folders.
+    Rest,
+    /// There is no frozen workspace.
+    All,
+}
+
+impl ReadLive {
+    /// For a person.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Rest => "the rest of the machine is read live",
+            Self::All => "the whole machine is read live",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaveatKind {

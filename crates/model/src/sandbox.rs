@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::caveat::Caveat;
+use crate::caveat::{Caveat, ReadLive};
 use crate::exec::{Context, Text};
 use crate::id::{Name, SandboxId};
 use crate::limits::Limits;
@@ -90,6 +90,13 @@ pub struct Sandbox {
     pub caveats: Vec<Caveat>,
 }
 
+impl Sandbox {
+    #[must_use]
+    pub fn live(&self) -> ReadLive {
+        if self.workspace.is_some() { ReadLive::Rest } else { ReadLive::All }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
@@ -102,6 +109,8 @@ pub struct Status {
     pub sandbox: Sandbox,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freshness: Option<Freshness>,
+    /// What is not frozen.
+    pub live: ReadLive,
     /// Paths hidden from the sandbox.
     pub masked: Vec<Masked>,
     /// Processes inside, init not counted. Absent where there are none to ask.

@@ -7,6 +7,7 @@ mod bench;
 mod check;
 mod files;
 mod generate;
+mod packages;
 mod process;
 mod rig;
 mod soak;

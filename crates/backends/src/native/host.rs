@@ -1,8 +1,16 @@
 //! What this machine can do for sandboxes.
 
+use std::path::Path;
+
 use model::doctor::Report;
 
 use super::Native;
+
+/// What `zeno doctor` shows where no backend could be opened. Asks the kernel anew.
+#[must_use]
+pub fn doctor(home: &Path) -> Report {
+    engine::machine::report(&engine::machine::probe(home), home)
+}
 
 impl Native {
     /// What `zeno doctor` shows. Asked of the kernel once, when the backend was opened.

@@ -31,6 +31,7 @@ use model::{Caveat, SandboxId};
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 
+pub use host::doctor;
 pub use problem::NativeError;
 
 /// The backend. Cheap to clone.

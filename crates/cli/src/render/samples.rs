@@ -1,7 +1,7 @@
 //! Values for the tests of this folder.
 
 use jiff::Timestamp;
-use model::caveat::{Caveat, CaveatKind};
+use model::caveat::{Caveat, CaveatKind, ReadLive};
 use model::limits::Limits;
 use model::net::Net;
 use model::sandbox::{Actor, Backend, Freshness, Listener, Masked, Status};
@@ -59,6 +59,7 @@ pub(crate) fn status() -> Status {
     let masked = |path: &str, reason: &str| Masked { path: path.into(), reason: reason.to_owned() };
     Status {
         sandbox: sandbox(),
+        live: ReadLive::Rest,
         freshness: Some(Freshness {
             captured: "2026-05-01T11:56:30Z".parse().unwrap(),
             behind: vec!["src/main.rs".into(), "README.md".into()],

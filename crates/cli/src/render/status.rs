@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use model::caveat::CaveatKind;
+use model::caveat::{CaveatKind, ReadLive};
 use model::sandbox::{Freshness, Listener, Status};
 
 use super::paint::Paint;
@@ -12,8 +12,14 @@ use super::words::{age, clean, count, path};
 
 pub(crate) fn status(status: &Status, home: Option<&Path>, now: Timestamp, paint: Paint) -> String {
     let mut told = record(&status.sandbox, home, now);
-    if let Some(freshness) = &status.freshness {
-        told.push(("frozen", frozen(freshness, now)));
+    match &status.freshness {
+        Some(freshness) => {
+            told.push(("frozen", format!("{}; {}", frozen(freshness, now), status.live.text())));
+        }
+        None if status.live == ReadLive::All && status.sandbox.state.is_running() => {
+            told.push(("frozen", format!("nothing; {}", status.live.text())));
+        }
+        None => {}
     }
     if let Some(processes) = status.processes {
         told.push(("processes", processes.to_string()));
@@ -125,7 +131,7 @@ mod tests {
           limits     cpus 1.5, memory 2GiB
           labels     ticket=1234
           asked by   an agent for review bot
-          frozen     3m ago, 12 paths moved on since
+          frozen     3m ago, 12 paths moved on since; the rest of the machine is read live
           processes  4
           wrote      12.3 MiB
 
@@ -153,6 +159,7 @@ mod tests {
         let quiet = Status {
             sandbox: samples::nameless(),
             freshness: None,
+            live: ReadLive::All,
             masked: Vec::new(),
             processes: None,
             host_listeners: Vec::new(),
@@ -166,6 +173,18 @@ mod tests {
           asked by   a person
           wrote      12.3 MiB
         ");
+    }
+
+    #[test]
+    fn one_without_a_workspace_says_that_all_is_live() {
+        let bare = Status {
+            sandbox: model::Sandbox { workspace: None, ..samples::sandbox() },
+            freshness: None,
+            live: ReadLive::All,
+            ..samples::status()
+        };
+        let shown = status(&bare, None, samples::now(), Paint::Plain);
+        assert!(shown.contains("\n  frozen     nothing; the whole machine is read live\n"), "{shown}");
     }
 
     #[test]

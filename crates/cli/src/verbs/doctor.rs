@@ -1,5 +1,6 @@
 //! `zeno doctor`.
 
+use model::Problem;
 use model::problem::Exit;
 
 use crate::failure::{DONE, Failure};
@@ -9,6 +10,7 @@ use crate::progress::Waiting;
 use crate::render;
 
 pub(crate) async fn doctor(invocation: &Invocation) -> Result<u8, Failure> {
+    let home = invocation.home()?;
     let asked = match invocation.api().await {
         Ok(api) => Waiting::begin("looking at this machine").watch(api.doctor()).await.map_err(Failure::from),
         Err(failure) => Err(failure),
@@ -16,15 +18,17 @@ pub(crate) async fn doctor(invocation: &Invocation) -> Result<u8, Failure> {
     // A machine on which no daemon starts is the one whose report is needed most.
     let (report, failure) = match asked {
         Ok(report) => (report, None),
-        Err(failure) => match hooks::local_doctor() {
-            Some(report) => (report, Some(failure)),
-            None => return Err(failure),
-        },
+        Err(failure) => (hooks::local_doctor(&home), Some(failure)),
     };
     invocation.answer(&report, |paint| render::doctor::doctor(&report, paint))?;
-    match failure {
-        Some(failure) => Err(failure),
-        None if report.usable => Ok(DONE),
-        None => Ok(Exit::Failed as u8),
+    if let Some(failure) = &failure {
+        // Its hint would be to ask the doctor.
+        invocation.complain(&Problem { hints: Vec::new(), ..failure.problem() });
     }
+    Ok(match failure {
+        _ if !report.usable => Exit::Failed as u8,
+        None => DONE,
+        // The machine is fine, zeno is not.
+        Some(failure) => failure.exit(),
+    })
 }

@@ -1,10 +1,10 @@
 //! The daemon's own life: started when needed, one per home, killed at any moment without loss.
 
 use std::fs::{self, File, Permissions};
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::home::{Home, is_root};
+use crate::home::{Home, is_gone, is_root};
 use crate::http::Connection;
 use crate::wait::{PATIENCE, end, until};
 
@@ -86,7 +86,7 @@ fn killed_at_any_moment_it_loses_no_sandbox_and_leaves_no_orphan() {
             let mut kills = 0;
             while !over.load(Ordering::Relaxed) {
                 let mut byte = [0];
-                std::io::Read::read_exact(&mut random, &mut byte).unwrap();
+                random.read_exact(&mut byte).unwrap();
                 // The moment is the point: anywhere in the life of a create or destroy, which take a few of these.
                 thread::sleep(Duration::from_millis(20 + u64::from(byte[0]) / 2));
                 if let Some(pid) = home.daemon().and_then(Pid::from_raw) {
@@ -179,6 +179,68 @@ fn an_older_daemon_is_replaced() {
     assert_eq!(home.run(&[], "echo new").out(), "new\n");
     assert_eq!(old.join().unwrap(), ["GET /healthz HTTP/1.1", "POST /v1/daemon/stop HTTP/1.1"]);
 }
+
+#[test]
+fn a_replaced_daemon_leaves_its_sandboxes_to_the_new_one() {
+    let home = Home::new();
+    home.create("box", &[]);
+    home.exec("box", "echo text > /var/tmp/file");
+    let number = home.detach("box", "i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done");
+    let counted = || home.ok(&["logs", "--exec", &number, "box"]).lines().count();
+    let (before, old) = (counted(), home.daemon().unwrap());
+
+    // The running daemon, made to look like one of an older release: in its lock, and in all it says.
+    let (socket, hidden) = (home.path().join("daemon.sock"), home.path().join("hidden.sock"));
+    let older = VERSION.replace(|c: char| c.is_ascii_digit(), "0");
+    assert_eq!(fs::read_to_string(home.path().join("daemon.lock")).unwrap(), VERSION);
+    fs::write(home.path().join("daemon.lock"), &older).unwrap();
+    fs::rename(&socket, &hidden).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    let aged = thread::spawn(move || {
+        let (client, _) = listener.accept().unwrap();
+        let daemon = UnixStream::connect(hidden).unwrap();
+        let (mut asked, mut answered) = (client.try_clone().unwrap(), daemon.try_clone().unwrap());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                std::io::copy(&mut asked, &mut answered).unwrap();
+                // The client hung up; the daemon would wait for its next question.
+                answered.shutdown(Shutdown::Write).unwrap();
+            });
+            pass_on(daemon, &client, VERSION, &older);
+        });
+    });
+    assert_eq!(home.exec("box", "cat /var/tmp/file").out(), "text\n", "answered by the new one");
+    aged.join().unwrap();
+    let new = home.daemon().unwrap();
+    assert_ne!(new, old);
+    until("the end of the old daemon", || is_gone(old).then_some(()));
+    assert_eq!(fs::read_to_string(home.path().join("daemon.lock")).unwrap(), VERSION);
+    assert_eq!(home.state("box"), "active");
+    until("it to count on", || (counted() > before).then_some(()));
+    home.ok(&["list"]);
+    assert_eq!(home.daemon().unwrap(), new, "one of our own age stays");
+}
+
+/// Passes answers on, with one word in them exchanged for another of its length.
+fn pass_on(mut from: UnixStream, mut to: &UnixStream, word: &str, other: &str) {
+    assert_eq!(word.len(), other.len());
+    let mut bytes = vec![0; 64 << 10];
+    loop {
+        let length = from.read(&mut bytes).unwrap();
+        if length == 0 {
+            return;
+        }
+        for at in 0..length.saturating_sub(word.len() - 1) {
+            if bytes[at..].starts_with(word.as_bytes()) {
+                bytes[at..at + other.len()].copy_from_slice(other.as_bytes());
+            }
+        }
+        to.write_all(&bytes[..length]).unwrap();
+    }
+}
+
+/// Of the program under test, which is built with this one.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[test]
 fn the_tcp_door_asks_for_its_token() {

@@ -45,7 +45,7 @@ fn a_folder_comes_back_as_it_went() {
 }
 
 /// Each path below with its permissions and contents.
-fn listing(root: &Path) -> Vec<(Vec<u8>, u32, Vec<u8>)> {
+pub(crate) fn listing(root: &Path) -> Vec<(Vec<u8>, u32, Vec<u8>)> {
     let mut all = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -7,11 +7,13 @@
 mod api;
 mod bad_input;
 mod daemon;
+mod doctor;
 mod exec;
 mod files;
 mod home;
 mod http;
 mod lifecycle;
+mod repository;
 mod run;
 mod terminal;
 mod traces;

@@ -216,5 +216,10 @@ fn a_workspace_is_frozen_and_the_next_one_is_fresh() {
     assert_eq!(home.exec("box", "cat work/file").out(), "first");
     let status = home.json(&["status", "box"]);
     assert_eq!(status["freshness"]["behind"], serde_json::json!(["file"]));
-    assert!(home.ok(&["status", "box"]).contains("1 path moved on since"));
+    assert_eq!(status["live"], "rest");
+    assert!(
+        home.ok(&["status", "box"]).contains("1 path moved on since; the rest of the machine is read live\n")
+    );
+    home.create("bare", &[]);
+    assert_eq!(home.json(&["status", "bare"])["live"], "all");
 }

@@ -34,11 +34,13 @@ impl Control {
             listeners().await.map_err(|error| Problem::from_error(Code::Internal, &error))?;
         let native = &self.inner.native;
         let id = sandbox.id;
+        let live = sandbox.live();
         if !has_layers(sandbox.state) {
             let written = Size(0);
             return Ok(Status {
                 sandbox,
                 freshness: None,
+                live,
                 masked: Vec::new(),
                 processes: None,
                 written,
@@ -48,7 +50,7 @@ impl Control {
         let processes = self.processes(&sandbox).await?;
         let (freshness, masked, written) =
             tokio::try_join!(native.freshness(id), native.masked(id), native.written(id))?;
-        Ok(Status { sandbox, freshness, masked, processes, written, host_listeners })
+        Ok(Status { sandbox, freshness, live, masked, processes, written, host_listeners })
     }
 
     /// The file that holds the output of a sandbox's commands; it may not exist yet.

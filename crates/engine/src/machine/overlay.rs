@@ -42,6 +42,8 @@ pub(super) struct Answers {
 pub(super) fn probe(state_dir: &Path, rights: Rights, namespace: Option<&OwnedFd>) -> Answers {
     let mut answers =
         Answers { overlay: Overlay::Fails { errno: 0 }, idmap: Idmap::default(), data_only_stubs: false };
+    let can_map = |path: &CStr| namespace.is_some_and(|namespace| mapped_tree(path, namespace).is_ok());
+    answers.idmap.root = rights == Rights::Root && can_map(c"/");
     let scratch = match Scratch::make(state_dir) {
         Ok(scratch) => scratch,
         Err(error) => {
@@ -51,8 +53,6 @@ pub(super) fn probe(state_dir: &Path, rights: Rights, namespace: Option<&OwnedFd
     };
     let result = match (rights, namespace) {
         (Rights::Root, Some(namespace)) => {
-            let can_map = |path: &CStr| mapped_tree(path, namespace).is_ok();
-            answers.idmap.root = can_map(c"/");
             answers.idmap.state_dir =
                 std::ffi::CString::new(scratch.0.as_os_str().as_bytes()).is_ok_and(|path| can_map(&path));
             scratch.attempt(|| as_root(namespace))

@@ -61,7 +61,7 @@ fn user_namespaces(machine: &Machine) -> Check {
         Userns::Allowed => good("user-namespaces", "allowed"),
         Userns::Refused { by, errno } => {
             let found = format!("refused ({}, {by:?})", reason(errno));
-            missing("user-namespaces", found, "no sandbox can be made", by.remedy())
+            missing("user-namespaces", found, "no sandbox can be made", &by.remedy())
         }
     }
 }
@@ -112,10 +112,10 @@ fn overlay(machine: &Machine, state_dir: &Path) -> Check {
             let remedy = match machine.userns {
                 Userns::Refused { by, .. } => by.remedy(),
                 Userns::Allowed => {
-                    "set ZENO_HOME to a directory on ext4, xfs or btrfs; `sudo modprobe overlay`"
+                    "set ZENO_HOME to a directory on ext4, xfs or btrfs; `sudo modprobe overlay`".to_owned()
                 }
             };
-            missing("overlay", found, "no sandbox can be made", remedy)
+            missing("overlay", found, "no sandbox can be made", &remedy)
         }
     }
 }

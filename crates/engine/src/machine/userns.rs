@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -23,12 +24,13 @@ pub enum Userns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// `kernel.unprivileged_userns_clone=0` (older Debian).
+    /// `kernel.unprivileged_userns_clone=0` (Debian before 11, hardened kernels).
     Debian,
-    /// `user.max_user_namespaces=0` (RHEL's hardening guide).
+    /// `user.max_user_namespaces=0` (RHEL's hardening guide), or as many as it allows.
     Maximum,
-    /// `kernel.apparmor_restrict_unprivileged_userns=1` (Ubuntu 23.10 and later).
+    /// `kernel.apparmor_restrict_unprivileged_userns=1` (Ubuntu's default since 24.04).
     AppArmor,
+    /// A policy without `user_namespace create` for the caller's domain.
     SeLinux,
     /// A container's filter, or a kernel without user namespaces.
     Unknown,
@@ -37,32 +39,67 @@ pub enum Refusal {
 impl Refusal {
     /// The exact command or step that lifts it.
     #[must_use]
-    pub fn remedy(self) -> &'static str {
+    pub fn remedy(self) -> String {
         match self {
-            Self::Debian => "sudo sysctl -w kernel.unprivileged_userns_clone=1",
-            Self::Maximum => "sudo sysctl -w user.max_user_namespaces=15000",
-            Self::AppArmor => {
-                "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (for all programs), or for zeno \
-                 alone: printf 'abi <abi/4.0>,\\ninclude <tunables/global>\\nprofile zeno /**/zeno \
-                 flags=(unconfined) {\\n  userns,\\n}\\n' | sudo tee /etc/apparmor.d/zeno && \
-                 sudo apparmor_parser -r /etc/apparmor.d/zeno"
+            Self::Debian => setting("kernel.unprivileged_userns_clone=1"),
+            Self::Maximum => {
+                let allowed = fs::read_to_string(MAXIMUM).ok().and_then(|text| text.trim().parse().ok());
+                setting(&format!("user.max_user_namespaces={}", enough(allowed.unwrap_or(0))))
             }
+            Self::AppArmor => {
+                let program = std::env::current_exe().unwrap_or_default();
+                format!(
+                    "{}, or for all programs: {}",
+                    profile(&program),
+                    setting("kernel.apparmor_restrict_unprivileged_userns=0")
+                )
+            }
+            // There is no boolean for it: a module made from the refusal itself allows just this.
             Self::SeLinux => {
-                "sudo setsebool -P user_namespaces 1, or look for the refusal with `sudo ausearch -m avc`"
+                "sudo ausearch -m avc -ts recent | grep user_namespace | audit2allow -M zeno-userns && \
+                              sudo semodule -i zeno-userns.pp"
+                    .to_owned()
             }
             Self::Unknown => {
-                "in a container: start it with `--security-opt seccomp=unconfined` or `--privileged`; else use a \
-                 kernel with CONFIG_USER_NS=y"
+                "in a container: start it with `--security-opt seccomp=unconfined --security-opt \
+                              apparmor=unconfined`; else use a kernel with CONFIG_USER_NS=y"
+                    .to_owned()
             }
         }
     }
+}
+
+/// For now, and for after the next start of the machine.
+fn setting(line: &str) -> String {
+    format!("sudo sysctl -w {line} && echo {line} | sudo tee -a /etc/sysctl.d/60-zeno.conf")
+}
+
+/// Some for every sandbox and what else uses them.
+fn enough(allowed: u64) -> u64 {
+    allowed.saturating_mul(2).max(15_000)
+}
+
+/// As Ubuntu ships them for programs that need namespaces. What this program starts from memory keeps the
+/// profile: the kernel leaves an unconfined one in place where a name has no other.
+fn profile(program: &Path) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(byte);
+    let name = program.as_os_str().as_encoded_bytes();
+    let attached = match program.to_str() {
+        Some(path) if program.is_absolute() && name.iter().all(is_plain) => path,
+        // Neither the shell nor the profile would take the name as it is.
+        _ => "/**/zeno",
+    };
+    format!(
+        "printf 'abi <abi/4.0>,\\ninclude <tunables/global>\\nprofile zeno {attached} flags=(unconfined) {{\\n  \
+         userns,\\n}}\\n' | sudo tee /etc/apparmor.d/zeno && sudo apparmor_parser -r /etc/apparmor.d/zeno"
+    )
 }
 
 /// Makes one, with ids mapped: where AppArmor interferes, it is the mapping that fails. Returns it as well.
 pub(super) fn probe() -> (Userns, Option<OwnedFd>) {
     match make() {
         Ok(namespace) => (Userns::Allowed, Some(namespace)),
-        Err(errno) => (Userns::Refused { by: refusal(), errno: errno.raw_os_error() }, None),
+        Err(errno) => (Userns::Refused { by: refusal(errno), errno: errno.raw_os_error() }, None),
     }
 }
 
@@ -125,17 +162,47 @@ impl Maps {
     }
 }
 
-fn refusal() -> Refusal {
+fn refusal(errno: Errno) -> Refusal {
     let is = |path: &str, value: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
-    if is("/proc/sys/user/max_user_namespaces", "0") {
+    // ENOSPC is what the kernel says when the number is reached.
+    if is(MAXIMUM, "0") || errno == Errno::NOSPC {
         Refusal::Maximum
     } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
         Refusal::Debian
     } else if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
         Refusal::AppArmor
-    } else if is("/sys/fs/selinux/enforce", "1") {
+    } else if errno == Errno::ACCESS && is("/sys/fs/selinux/enforce", "1") {
         Refusal::SeLinux
     } else {
         Refusal::Unknown
+    }
+}
+
+const MAXIMUM: &str = "/proc/sys/user/max_user_namespaces";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_names_the_program_or_any_of_its_name() {
+        let check = |program: &str, attached: &str| {
+            let told = profile(Path::new(program));
+            assert!(told.contains(&format!("profile zeno {attached} flags=(unconfined) {{")), "{told}");
+        };
+        check("/usr/local/bin/zeno", "/usr/local/bin/zeno");
+        check("/home/o'hara/zeno", "/**/zeno");
+        check("/opt/100%/zeno", "/**/zeno");
+        check("", "/**/zeno");
+    }
+
+    #[test]
+    fn a_maximum_is_never_lowered() {
+        assert_eq!([0, 100, 62_000].map(enough), [15_000, 15_000, 124_000]);
+    }
+
+    #[test]
+    fn a_maximum_that_is_reached_is_told_by_the_errno() {
+        assert_eq!(refusal(Errno::NOSPC), Refusal::Maximum);
     }
 }

@@ -61,9 +61,9 @@ pub enum ClientError {
         #[source]
         source: io::Error,
     },
-    /// With the last lines of its log.
-    #[error("the daemon did not start{}", if log_tail.is_empty() { String::new() } else { format!("; the end of its log:\n{log_tail}") })]
-    NotStarted { log_tail: String },
+    /// With what it said last, or the last lines of its log.
+    #[error("the daemon did not start{}", if reason.is_empty() { String::new() } else { format!("; it said last:\n{reason}") })]
+    NotStarted { reason: String },
     #[error("the old daemon (version {version}) did not end")]
     NotStopped { version: String },
 }

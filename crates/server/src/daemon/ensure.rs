@@ -74,11 +74,13 @@ async fn start(home: &Path, exe: &Path) -> Result<Client, ClientError> {
                     child = spawn(home, exe)?;
                     saw_another = false;
                 }
-                (false, false) => return Err(ClientError::NotStarted { log_tail: log_tail(home) }),
+                (false, false) => {
+                    return Err(ClientError::NotStarted { reason: last_words(&mut child, home) });
+                }
             }
         }
         if Instant::now() > deadline {
-            return Err(ClientError::NotStarted { log_tail: log_tail(home) });
+            return Err(ClientError::NotStarted { reason: log_tail(home) });
         }
         tokio::time::sleep(POLL).await;
     }
@@ -93,7 +95,8 @@ fn spawn(home: &Path, exe: &Path) -> Result<Child, ClientError> {
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        // Only for a reason why it does not start. Once we are gone, what it writes there goes nowhere.
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(at)
 }
@@ -114,6 +117,20 @@ fn is_older(theirs: &str, ours: &str) -> bool {
     }
 }
 
+/// What an ended daemon said; one that could not even make its folder has no log.
+fn last_words(child: &mut Child, home: &Path) -> String {
+    let mut said = Vec::new();
+    let heard = child.stderr.take().map(|pipe| pipe.take(TAIL).read_to_end(&mut said));
+    match heard {
+        Some(Ok(1..)) => tail_of(&said),
+        Some(Err(error)) => {
+            tracing::debug!(error = &error as &dyn std::error::Error, "cannot hear the daemon");
+            log_tail(home)
+        }
+        Some(Ok(0)) | None => log_tail(home),
+    }
+}
+
 fn log_tail(home: &Path) -> String {
     let path = paths::log(home);
     match read_tail(&path) {
@@ -128,9 +145,13 @@ fn read_tail(path: &PathBuf) -> std::io::Result<String> {
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
     let mut bytes = Vec::new();
     file.take(TAIL).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
+    Ok(tail_of(&bytes))
+}
+
+fn tail_of(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
     let lines: Vec<_> = text.lines().collect();
-    Ok(lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n"))
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -148,7 +169,7 @@ mod tests {
         std::fs::write(paths::log(home.path()), "first\nthe reason\n").unwrap();
         let error = ensure(home.path(), Path::new("/bin/false")).await.unwrap_err();
         assert!(
-            matches!(&error, ClientError::NotStarted { log_tail } if log_tail == "first\nthe reason"),
+            matches!(&error, ClientError::NotStarted { reason } if reason == "first\nthe reason"),
             "{error}"
         );
     }

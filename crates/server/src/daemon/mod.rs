@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub use ensure::ensure;
 pub use home::HomeError;
-pub use wiring::{LaunchError, launcher_if_asked, run};
+pub use wiring::{LaunchError, doctor, launcher_if_asked, run};
 
 use crate::api::{App, Door, Stop, router};
 use crate::best_effort;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use backends::native::Native;
 use control::Control;
 pub use engine::launcher::LaunchError;
+use model::doctor::Report;
 
 use super::{DaemonError, DaemonOptions, Served, main};
 
@@ -27,6 +28,12 @@ pub fn run(options: &DaemonOptions) -> Result<(), DaemonError> {
 pub fn launcher_if_asked() -> Option<Result<(), LaunchError>> {
     let asked = std::env::args_os().nth(1).is_some_and(|verb| verb == engine::launcher::VERB);
     asked.then(engine::launcher::main)
+}
+
+/// What this machine can do, found out without a daemon.
+#[must_use]
+pub fn doctor(home: &Path) -> Report {
+    backends::native::doctor(home)
 }
 
 /// Goes on from a sealed copy of the executable: see [`engine::run_sealed`].

@@ -40,7 +40,7 @@ impl Machine {
         let memory = value(&meminfo, "MemTotal").trim_end_matches(" kB");
         let kilobytes: u64 = memory.parse().expect("the kernel's own form");
         let disk =
-            process::line(Command::new("stat").args(["--file-system", "--format=%T"]).arg(&bench.place))?;
+            process::line(Command::new("stat").args(["--file-system", "--format=%T"]).arg(&bench.rig.place))?;
         Ok(Self {
             date: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
             processor: value(&cpuinfo, "model name").to_owned(),
@@ -56,14 +56,17 @@ impl Machine {
 }
 
 fn versions(bench: &Bench) -> Vec<Version> {
-    let zeno = bench.zeno.display().to_string();
+    let zeno = bench.rig.zeno.display().to_string();
+    let docker = bench.guests.command("docker");
+    let docker: Vec<&str> =
+        docker.iter().map(String::as_str).chain(["version", "--format", "{{.Server.Version}}"]).collect();
     let programs: [(&str, &[&str]); 9] = [
         ("zeno", &[&zeno, "version"]),
         ("commit", &["git", "-C", &files::root().display().to_string(), "describe", "--always", "--dirty"]),
         ("rustc", &["rustc", "--version"]),
         ("bwrap", &["bwrap", "--version"]),
         ("unshare", &["unshare", "--version"]),
-        ("docker", &["docker", "version", "--format", "{{.Server.Version}}"]),
+        ("docker", &docker),
         ("podman", &["podman", "--version"]),
         ("crun", &["crun", "--version"]),
         ("npm", &["npm", "--version"]),

@@ -3,29 +3,29 @@
 //! Never quotes a timing from inside: what is measured is what a user waits for.
 
 mod chart;
+mod guests;
 mod machine;
 mod page;
 pub(crate) mod peers;
 pub(crate) mod report;
 pub(crate) mod rows;
 pub(crate) mod sample;
-mod stage;
 pub(crate) mod stats;
 mod table;
 
 use std::io;
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde::Serialize;
 
 use crate::files::{self, FileError};
-use crate::process::{self, ProcessError};
-use crate::rig::{RigError, scratch};
-use crate::test::{SuiteError, target_folder};
+use crate::packages::NeedsError;
+use crate::process::ProcessError;
+use crate::rig::{Rig, RigError, Subject, interrupt};
+pub(crate) use guests::Guests;
+use guests::Invitation;
 use machine::Machine;
 use report::Row;
-pub(crate) use stage::Stage;
 
 /// Measure zeno beside its peers
 #[derive(Debug, clap::Args)]
@@ -43,38 +43,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
     #[command(flatten)]
+    invitation: Invitation,
+    #[command(flatten)]
     subject: Subject,
-}
-
-/// Which zeno is looked at, and where.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Subject {
-    /// Use this binary instead of a release build of this checkout
-    #[arg(long, value_name = "PATH")]
-    zeno: Option<PathBuf>,
-    /// Work in this folder, on a disk
-    #[arg(long, value_name = "FOLDER", default_value = scratch::PLACE)]
-    scratch: PathBuf,
-}
-
-impl Subject {
-    pub(crate) fn bench(&self, effort: Effort) -> Result<Bench, BenchError> {
-        let zeno = match &self.zeno {
-            Some(path) => {
-                path.canonicalize().map_err(|source| BenchError::Zeno { path: path.clone(), source })?
-            }
-            None => build()?,
-        };
-        Ok(Bench { zeno, place: self.scratch.clone(), effort })
-    }
 }
 
 /// What every row needs to know.
 #[derive(Debug)]
 pub(crate) struct Bench {
-    pub(crate) zeno: PathBuf,
-    pub(crate) place: PathBuf,
+    pub(crate) rig: Rig,
     pub(crate) effort: Effort,
+    pub(crate) guests: Guests,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -115,11 +94,16 @@ pub(crate) fn bench(args: &Args) -> Result<(), BenchError> {
         (false, true) => Effort::Full,
     };
     let wanted = rows::choose(&args.only, effort)?;
-    let bench = args.subject.bench(effort)?;
+    let rig = args.subject.rig()?;
+    let guests = args.invitation.guests(&rig)?;
+    let bench = Bench { rig, effort, guests };
     let mut report =
         Report { effort, machine: Machine::look(&bench)?, rows: Vec::new(), failures: Vec::new() };
     for definition in wanted {
-        match (definition.measure)(&bench) {
+        let measured = (definition.measure)(&bench);
+        // A row that was broken off is not one that cannot be measured.
+        interrupt::check()?;
+        match measured {
             Ok(rows) => report.rows.extend(rows),
             Err(error) => report.failures.push(Failure { row: definition.name, why: crate::chain(&error) }),
         }
@@ -150,15 +134,6 @@ fn save(args: &Args, report: &Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn build() -> Result<PathBuf, BenchError> {
-    process::run(
-        Command::new("cargo")
-            .args(["build", "--release", "--quiet", "--package", "cli"])
-            .current_dir(files::root()),
-    )?;
-    Ok(target_folder()?.join("release/zeno"))
-}
-
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     #[error(transparent)]
@@ -168,9 +143,9 @@ pub(crate) enum BenchError {
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error(transparent)]
-    Build(#[from] SuiteError),
-    #[error("there is no zeno at {}", path.display())]
-    Zeno { path: PathBuf, source: io::Error },
+    Needs(#[from] NeedsError),
+    #[error("there is no busybox to make an image of")]
+    NoBusybox,
     #[error("cannot read the processor time of children")]
     Usage(#[source] io::Error),
     #[error("the configuration that `crun spec` wrote cannot be read")]

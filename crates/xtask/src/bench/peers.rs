@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::BenchError;
 use super::report::Contender;
 use super::sample::{Lane, timed};
+use super::{Bench, BenchError};
 use crate::files;
 use crate::process::{self, ProcessError};
 use crate::rig::Scratch;
@@ -61,40 +61,60 @@ pub(crate) const BWRAP: &str = "bwrap";
 pub(crate) const PLAIN: &str = "fork+exec";
 pub(crate) const DOCKER: &str = "docker run";
 
-/// Every peer, in the order of the table.
-pub(crate) fn all(scratch: &Scratch) -> Result<Peers, BenchError> {
+/// The nearest one alone.
+pub(crate) fn bwrap() -> Peers {
     let mut peers = Peers::default();
     peers.take(Peer::new(BWRAP, &["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"]));
+    peers
+}
+
+/// Every peer, in the order of the table.
+pub(crate) fn all(bench: &Bench, scratch: &Scratch) -> Result<Peers, BenchError> {
+    let mut peers = bwrap();
     let namespaces = if rustix::process::geteuid().is_root() { "-mpiunCT" } else { "-Urmpiun" };
     peers.take(Peer::new("unshare", &["unshare", namespaces, "-f", "true"]));
     peers.take(Peer::new(PLAIN, &["true"]));
-    for (label, program) in [(DOCKER, "docker"), ("podman run", "podman")] {
-        match image(program) {
-            Ok(image) => peers.take(Peer::new(label, &[program, "run", "--rm", &image, "true"])),
-            Err(error) => peers.leave_out(label, &error),
+    for (label, program) in [(DOCKER, "docker"), (PODMAN, "podman")] {
+        match bench.guests.run(program) {
+            Some(words) => peers.take(Peer { label, words }),
+            None => match image(program) {
+                Ok(image) => peers.take(Peer::new(label, &[program, "run", "--rm", &image, "true"])),
+                Err(error) => peers.leave_out(label, &error),
+            },
         }
     }
-    match bundle(&scratch.join("crun")) {
-        Ok(folder) => peers.take(Peer::new("crun run", &["crun", "run", "--bundle", &folder, "zeno-bench"])),
+    match bundle(&scratch.join("crun"), &bench.guests.root()) {
+        Ok(folder) => {
+            let run = ["crun", "run", "--bundle", &folder, "zeno-bench"];
+            let plain = Peer::new("crun run", &run);
+            let apart = Peer::new("unshare + crun run", &[&CRUN_APART, &run[..]].concat());
+            let works = process::quietly(&mut plain.command()).is_ok();
+            peers.take(if works { plain } else { apart });
+        }
         Err(BenchError::Process(error)) => peers.leave_out("crun run", &error),
         Err(error) => return Err(error),
     }
     Ok(peers)
 }
 
+const PODMAN: &str = "podman run";
+/// On a machine that has both versions of cgroups, crun runs only where it does not see the second.
+const CRUN_APART: [&str; 6] =
+    ["unshare", "--mount", "sh", "-c", "umount /sys/fs/cgroup/unified && exec \"$@\"", "sh"];
+
 /// Any image that is already there: nothing is pulled.
 fn image(program: &str) -> Result<String, ProcessError> {
     process::line(Command::new(program).args(["image", "ls", "--quiet"]))
 }
 
-/// An OCI bundle over this machine's own root, read-only: the same view as bwrap's.
-fn bundle(folder: &Path) -> Result<String, BenchError> {
+/// An OCI bundle over this root, read-only.
+fn bundle(folder: &Path, root: &Path) -> Result<String, BenchError> {
     files::make_folder(folder)?;
     process::quietly(Command::new("crun").arg("spec").current_dir(folder))?;
     let path = folder.join("config.json");
     let mut config: serde_json::Value =
         serde_json::from_str(&files::read(&path)?).map_err(BenchError::Bundle)?;
-    config["root"] = serde_json::json!({ "path": "/", "readonly": true });
+    config["root"] = serde_json::json!({ "path": root, "readonly": true });
     config["process"]["terminal"] = false.into();
     config["process"]["args"] = serde_json::json!(["true"]);
     files::write(&path, &config.to_string())?;

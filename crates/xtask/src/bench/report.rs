@@ -116,6 +116,20 @@ impl Series {
         self
     }
 
+    /// Several lanes of the same thing as one, round by round.
+    pub(crate) fn woven(lanes: &[Self]) -> Self {
+        let rounds = lanes.first().map_or(0, |lane| lane.samples.len());
+        let samples = (0..rounds).flat_map(|round| lanes.iter().map(move |lane| lane.samples[round]));
+        let label = lanes.first().map_or("", |lane| lane.label.as_str());
+        Self::new(label, samples.collect())
+    }
+
+    /// Every sample so many times, as the other side of that many pairs.
+    pub(crate) fn stretched(&self, times: usize) -> Self {
+        let samples = self.samples.iter().flat_map(|sample| std::iter::repeat_n(*sample, times));
+        Self::new(self.label.as_str(), samples.collect())
+    }
+
     pub(crate) fn seconds(&self) -> Vec<f64> {
         self.samples.iter().map(|sample| sample.wall.as_secs_f64()).collect()
     }
@@ -158,6 +172,17 @@ mod tests {
             Bar::new("x", Direction::AtLeast, 30.0, 15.0).shown(),
             "x: MISSED by 50 % (15.000 against 30.000)"
         );
+    }
+
+    #[test]
+    fn lanes_are_woven_into_pairs_of_the_same_round() {
+        let lane = |millis: &[u64]| {
+            let wall = |millis: &u64| Sample { wall: Duration::from_millis(*millis), cpu: Duration::ZERO };
+            Series::new("x", millis.iter().map(wall).collect())
+        };
+        let woven = Series::woven(&[lane(&[1, 2]), lane(&[10, 20])]);
+        assert_eq!(woven.seconds(), lane(&[1, 10, 2, 20]).seconds());
+        assert_eq!(lane(&[100, 200]).stretched(2).seconds(), lane(&[100, 100, 200, 200]).seconds());
     }
 
     #[test]

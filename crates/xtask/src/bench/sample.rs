@@ -9,7 +9,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use super::BenchError;
 use super::report::Series;
 use crate::process::ProcessError;
-use crate::rig::RigError;
+use crate::rig::{RigError, interrupt};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
@@ -71,6 +71,7 @@ pub(crate) fn timed_at_once(count: usize, command: &mut Command) -> Result<Sampl
 }
 
 pub(crate) fn measured(work: impl FnOnce() -> Result<(), BenchError>) -> Result<Sample, BenchError> {
+    interrupt::check()?;
     let cpu = children_cpu()?;
     let start = Instant::now();
     work()?;

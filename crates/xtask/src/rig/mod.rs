@@ -3,8 +3,11 @@
 //! Shared by `bench` and `soak`. Never links the product: what is measured is what a user starts.
 
 pub(crate) mod http;
+pub(crate) mod interrupt;
 pub(crate) mod proc;
 pub(crate) mod scratch;
+mod stage;
+mod subject;
 pub(crate) mod traces;
 pub(crate) mod tree;
 pub(crate) mod zeno;
@@ -14,9 +17,12 @@ use std::path::PathBuf;
 
 use crate::files::FileError;
 use crate::process::ProcessError;
+use crate::test::SuiteError;
 
 pub(crate) use http::Connection;
 pub(crate) use scratch::Scratch;
+pub(crate) use stage::Stage;
+pub(crate) use subject::{Rig, Subject};
 pub(crate) use zeno::Zeno;
 
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +31,14 @@ pub(crate) enum RigError {
     File(#[from] FileError),
     #[error(transparent)]
     Process(#[from] ProcessError),
+    #[error(transparent)]
+    Build(#[from] SuiteError),
+    #[error("there is no zeno at {}", path.display())]
+    NoZeno { path: PathBuf, source: io::Error },
+    #[error("cannot listen for Ctrl-C")]
+    Watch(#[source] io::Error),
+    #[error("told to end; everything was cleaned up")]
+    Interrupted,
     #[error("cannot make a scratch folder in {}", place.display())]
     Scratch { place: PathBuf, source: io::Error },
     #[error("{} is a tmpfs: figures from memory would flatter; say `--scratch FOLDER` on a disk", place.display())]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::RigError;
+use super::{RigError, interrupt};
 use crate::files;
 use crate::process;
 
@@ -13,6 +13,9 @@ const PER_FOLDER: usize = 100;
 /// A committed git repository with this many files of about 2 KiB.
 pub(crate) fn repository(folder: &Path, count: usize) -> Result<(), RigError> {
     for at in 0..count {
+        if at.is_multiple_of(PER_FOLDER) {
+            interrupt::check()?;
+        }
         let name = format!("part{:04}/file{:03}.txt", at / PER_FOLDER, at % PER_FOLDER);
         files::write(&folder.join(name), &content(at))?;
     }

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::Deserialize;
 
-use super::{Connection, RigError, proc};
+use super::{Connection, RigError, interrupt, proc};
 
 /// How long a daemon may take to end in order.
 const GRACE: Duration = Duration::from_secs(20);
@@ -90,6 +90,7 @@ impl Zeno {
 
 /// Makes a sandbox of the workspace around this folder.
 pub(crate) fn create(connection: &mut Connection, folder: &Path) -> Result<SandboxId, RigError> {
+    interrupt::check()?;
     let path = Variable { name: "PATH".into(), value: "/usr/local/bin:/usr/bin:/bin".into() };
     let context = Context { env: vec![path], cwd: folder.to_owned().into(), ..Context::default() };
     let request = CreateRequest { context, ..CreateRequest::default() };
@@ -147,7 +148,7 @@ fn read<T: serde::de::DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, 
 }
 
 /// Signals a process and waits for its end.
-fn end(pid: i32, signal: Signal) -> Result<(), RigError> {
+pub(crate) fn end(pid: i32, signal: Signal) -> Result<(), RigError> {
     let failed = |errno: rustix::io::Errno| RigError::Signal { pid, source: errno.into() };
     let process = Pid::from_raw(pid).expect("the kernel's ids are positive");
     let handle = pidfd_open(process, PidfdFlags::empty()).map_err(failed)?;

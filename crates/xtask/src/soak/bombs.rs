@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::SoakError;
 use crate::bench::sample::timed;
-use crate::bench::{Bench, Stage};
 use crate::process::ProcessError;
-use crate::rig::zeno;
+use crate::rig::{Rig, Stage, zeno};
 
 const LASTS: Duration = Duration::from_secs(60);
 /// Starting a process takes a millisecond; past this a person at the keyboard notices.
@@ -39,10 +38,8 @@ const BOMBS: &[Bomb] = &[
     Bomb { name: "log flood", limits: &[], script: "yes" },
 ];
 
-pub(super) fn bombs(bench: &Bench) -> Result<(), SoakError> {
-    let stage = Stage::new(bench)?;
-    let repository = stage.repository("repository", 100)?;
-    timed(&mut stage.zeno.run(&repository, &["true"]))?;
+pub(super) fn bombs(rig: &Rig) -> Result<(), SoakError> {
+    let (stage, repository) = Stage::with_repository(rig, 100)?;
     for bomb in BOMBS {
         let worst = explode(&stage, bomb, &repository)?;
         println!("bombs: {}: worst start of a process on the host {worst:.1?}", bomb.name);

@@ -3,18 +3,14 @@
 use std::time::{Duration, Instant};
 
 use super::SoakError;
-use crate::bench::sample::timed;
-use crate::bench::{Bench, Stage};
 use crate::process;
 use crate::rig::traces::Traces;
-use crate::rig::zeno;
+use crate::rig::{Rig, Stage, zeno};
 
 const COUNT: usize = 200;
 
-pub(super) fn churn(bench: &Bench) -> Result<(), SoakError> {
-    let stage = Stage::new(bench)?;
-    let repository = stage.repository("repository", 1000)?;
-    timed(&mut stage.zeno.run(&repository, &["true"]))?;
+pub(super) fn churn(rig: &Rig) -> Result<(), SoakError> {
+    let (stage, repository) = Stage::with_repository(rig, 1000)?;
     let before = stage.traces()?;
 
     let start = Instant::now();

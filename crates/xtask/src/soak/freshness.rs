@@ -3,19 +3,17 @@
 use std::time::Instant;
 
 use super::SoakError;
-use crate::bench::sample::timed;
-use crate::bench::{Bench, Stage};
 use crate::files;
 use crate::process;
+use crate::rig::{Rig, Stage, interrupt};
 
 const ROUNDS: usize = 1000;
 
-pub(super) fn freshness(bench: &Bench) -> Result<(), SoakError> {
-    let stage = Stage::new(bench)?;
-    let repository = stage.repository("repository", 1000)?;
-    timed(&mut stage.zeno.run(&repository, &["true"]))?;
+pub(super) fn freshness(rig: &Rig) -> Result<(), SoakError> {
+    let (stage, repository) = Stage::with_repository(rig, 1000)?;
     let start = Instant::now();
     for round in 0..ROUNDS {
+        interrupt::check()?;
         // Same length every time, so that size alone never tells.
         let written = format!("{round:08}");
         files::write(&repository.join("part0000/file000.txt"), &written)?;

@@ -8,16 +8,13 @@ use std::time::{Duration, Instant};
 
 use super::SoakError;
 use super::churn::settled;
-use crate::bench::sample::timed;
-use crate::bench::{Bench, Stage};
 use crate::process::{self, ProcessError};
+use crate::rig::{Rig, Stage, interrupt};
 
 const COUNT: usize = 200;
 
-pub(super) fn kills(bench: &Bench) -> Result<(), SoakError> {
-    let stage = Stage::new(bench)?;
-    let folder = stage.repository("repository", 100)?;
-    timed(&mut stage.zeno.run(&folder, &["true"]))?;
+pub(super) fn kills(rig: &Rig) -> Result<(), SoakError> {
+    let (stage, folder) = Stage::with_repository(rig, 100)?;
     let before = stage.traces()?;
 
     let start = Instant::now();
@@ -34,7 +31,7 @@ pub(super) fn kills(bench: &Bench) -> Result<(), SoakError> {
             }
             killed
         });
-        let kept = churn(bench, stage.zeno.home(), &folder);
+        let kept = churn(rig, stage.zeno.home(), &folder);
         over.store(true, Ordering::Relaxed);
         (kept, killer.join().expect("the killer does not panic"))
     });
@@ -46,9 +43,9 @@ pub(super) fn kills(bench: &Bench) -> Result<(), SoakError> {
     );
 
     for name in kept {
-        process::quietly(zeno(bench, stage.zeno.home(), &folder).args(["exec", &name, "--", "true"]))?;
+        process::quietly(zeno(rig, stage.zeno.home(), &folder).args(["exec", &name, "--", "true"]))?;
     }
-    process::quietly(zeno(bench, stage.zeno.home(), &folder).args(["destroy", "--all", "--yes"]))?;
+    process::quietly(zeno(rig, stage.zeno.home(), &folder).args(["destroy", "--all", "--yes"]))?;
     let after = settled(&stage, &before)?;
     println!("kills: before: {before}\nkills: after: {after}");
     if super::churn::is_clean(&before, &after) {
@@ -60,15 +57,16 @@ pub(super) fn kills(bench: &Bench) -> Result<(), SoakError> {
 
 /// Makes them all and removes every other one. Calls may fail, for the daemon dies under them; what one of them
 /// was told to be made must be there.
-fn churn(bench: &Bench, home: &Path, folder: &Path) -> Result<Vec<String>, SoakError> {
+fn churn(rig: &Rig, home: &Path, folder: &Path) -> Result<Vec<String>, SoakError> {
     let mut kept = Vec::new();
     for at in 0..COUNT {
+        interrupt::check()?;
         let name = format!("box{at}");
-        if succeeds(zeno(bench, home, folder).args(["create", "--name", &name]))? {
+        if succeeds(zeno(rig, home, folder).args(["create", "--name", &name]))? {
             if at % 2 == 0 {
                 kept.push(name);
             } else {
-                succeeds(zeno(bench, home, folder).args(["destroy", &name]))?;
+                succeeds(zeno(rig, home, folder).args(["destroy", &name]))?;
             }
         }
     }
@@ -80,8 +78,8 @@ fn succeeds(command: &mut Command) -> Result<bool, ProcessError> {
     Ok(status.map_err(|source| ProcessError::start(command, source))?.success())
 }
 
-fn zeno(bench: &Bench, home: &Path, folder: &Path) -> Command {
-    let mut command = Command::new(&bench.zeno);
+fn zeno(rig: &Rig, home: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(&rig.zeno);
     command.current_dir(folder).env("ZENO_HOME", home);
     command
 }

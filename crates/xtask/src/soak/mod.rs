@@ -9,11 +9,11 @@ mod kills;
 use std::process::ExitStatus;
 use std::time::Instant;
 
-use crate::bench::{Bench, BenchError, Effort, Subject};
+use crate::bench::BenchError;
 use crate::files::FileError;
 use crate::process::ProcessError;
-use crate::rig::RigError;
 use crate::rig::traces::Traces;
+use crate::rig::{Rig, RigError, Subject, interrupt};
 
 /// Run the slow trials
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     subject: Subject,
 }
 
-type Trial = (&'static str, fn(&Bench) -> Result<(), SoakError>);
+type Trial = (&'static str, fn(&Rig) -> Result<(), SoakError>);
 
 const TRIALS: &[Trial] = &[
     ("churn", churn::churn),
@@ -38,12 +38,13 @@ pub(crate) fn soak(args: &Args) -> Result<(), SoakError> {
     if let Some(name) = args.names.iter().find(|name| !TRIALS.iter().any(|(known, _)| known == name)) {
         return Err(SoakError::NoSuchTrial { name: name.clone() });
     }
-    let bench = args.subject.bench(Effort::Full)?;
+    let rig = args.subject.rig()?;
     let wanted = |name: &str| args.names.is_empty() || args.names.iter().any(|asked| asked == name);
     let mut failed = Vec::new();
     for (name, trial) in TRIALS.iter().filter(|(name, _)| wanted(name)) {
         let start = Instant::now();
-        let outcome = trial(&bench);
+        let outcome = trial(&rig);
+        interrupt::check()?;
         let seconds = start.elapsed().as_secs();
         match outcome {
             Ok(()) => println!("{name}: passed after {seconds} s"),

@@ -3,7 +3,6 @@
 //! Never passes over a skipped test in CI: a machine that cannot run a test there is a broken machine.
 
 mod delegation;
-mod needs;
 mod suite;
 mod tally;
 mod user;
@@ -11,11 +10,25 @@ mod user;
 use model::env::Environment;
 
 use delegation::{Delegation, DelegationError};
-use needs::NeedsError;
 use suite::Suite;
 pub(crate) use suite::{SuiteError, target_folder};
 use tally::Tally;
 use user::{Staged, UserError};
+
+use crate::packages::{self, Consent, Need, NeedsError};
+
+/// Every program the tests start that is not ours.
+const NEEDS: &[Need] = &[
+    Need { program: "git", package: "git", why: "workspaces are git worktrees" },
+    Need { program: "python3", package: "python3", why: "raw syscalls and servers inside sandboxes" },
+    Need { program: "bwrap", package: "bubblewrap", why: "the peer that speed is compared with" },
+    Need { program: "setfattr", package: "attr", why: "extended attributes in captures" },
+    Need { program: "setfacl", package: "acl", why: "access control lists in captures" },
+    Need { program: "mkfs.ext4", package: "e2fsprogs", why: "small file systems that fill up" },
+    Need { program: "chattr", package: "e2fsprogs", why: "immutable files in captures" },
+    Need { program: "setpriv", package: "util-linux", why: "running the suite as an ordinary user" },
+    Need { program: "useradd", package: "passwd", why: "making that ordinary user" },
+];
 
 /// Install what the tests need and run them all
 #[derive(Debug, clap::Args)]
@@ -30,8 +43,7 @@ pub(crate) struct Args {
 
 pub(crate) fn test(args: &Args) -> Result<(), TestError> {
     let environment = Environment::read();
-    let consent = if args.yes || environment.ci { needs::Consent::Given } else { needs::Consent::Ask };
-    needs::ensure(consent)?;
+    packages::ensure(NEEDS, Consent::of(args.yes))?;
 
     let is_root = rustix::process::geteuid().is_root();
     let suite = Suite::build(args.only.clone())?;

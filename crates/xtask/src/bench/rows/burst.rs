@@ -4,11 +4,11 @@ use std::path::Path;
 use std::thread;
 
 use super::contenders;
-use crate::bench::peers::{self, BWRAP};
-use crate::bench::report::{Bar, Row, Series, Unit};
-use crate::bench::sample::{Lane, interleave, measured, timed, timed_at_once};
-use crate::bench::{Bench, BenchError, Stage};
-use crate::rig::{RigError, Zeno, zeno};
+use crate::bench::peers;
+use crate::bench::report::{Bar, Contender, Row, Series, Unit};
+use crate::bench::sample::{Lane, interleave, measured, timed_at_once};
+use crate::bench::{Bench, BenchError};
+use crate::rig::{RigError, Stage, Zeno, zeno};
 
 const NAME: &str = "burst";
 const FILES: usize = 10_000;
@@ -18,11 +18,8 @@ const ROUNDS: usize = 20;
 const BAR: f64 = 0.5;
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
-    let stage = Stage::new(bench)?;
-    let repository = stage.repository("repository", FILES)?;
-    timed(&mut stage.zeno.run(&repository, &["true"]))?;
-    let peers = peers::all(&stage.scratch)?;
-    let bwrap = peers.at(BWRAP).map(|at| peers.usable[at].clone());
+    let peers = peers::bwrap();
+    let (stage, repository) = Stage::with_repository(&bench.rig, FILES)?;
 
     let by_clients = || timed_at_once(AT_ONCE, &mut stage.zeno.run(&repository, &["true"]));
     let by_callers = || measured(|| Ok(callers(&stage.zeno, &repository)?));
@@ -32,25 +29,26 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         [("`zeno run -- true` clients", &by_clients), ("API callers (create, exec, destroy)", &by_callers)];
     for (kind, measure) in kinds {
         let mut lanes = vec![Lane::new("zeno", measure)];
-        lanes.extend(
-            bwrap.clone().map(|peer| Lane::new(BWRAP, move || timed_at_once(AT_ONCE, &mut peer.command()))),
-        );
+        lanes.extend(peers.usable.iter().map(|peer| {
+            let mut command = peer.command();
+            Lane::new(peer.label, move || timed_at_once(AT_ONCE, &mut command))
+        }));
         let before = stage.zeno.cpu()?;
         let mut series = interleave(NAME, rounds, &mut lanes)?;
         let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
         series.insert(0, ours);
-        rows.push(row(kind, &series));
+        rows.push(row(kind, &series, &peers.absent));
     }
     Ok(rows)
 }
 
-fn row(kind: &str, series: &[Series]) -> Row {
+fn row(kind: &str, series: &[Series], absent: &[Contender]) -> Row {
     let median = series[0].summary().median.median;
     Row {
         name: NAME,
         title: format!("{AT_ONCE} at once: {kind}"),
         unit: Unit::Seconds,
-        contenders: contenders(series, &[]),
+        contenders: contenders(series, absent),
         bars: vec![Bar::at_most("at most 0.5 s on 2 idle cores", BAR, median)],
         notes: Vec::new(),
     }

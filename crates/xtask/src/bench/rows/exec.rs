@@ -5,17 +5,15 @@ use std::process::Command;
 use super::contenders;
 use crate::bench::report::{Bar, Row, Unit};
 use crate::bench::sample::{Lane, interleave, measured, timed};
-use crate::bench::{Bench, BenchError, Stage};
-use crate::rig::zeno;
+use crate::bench::{Bench, BenchError};
+use crate::rig::{Stage, zeno};
 
 const NAME: &str = "exec";
 const ROUNDS: usize = 300;
 const PROGRAM: &str = "/bin/true";
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
-    let stage = Stage::new(bench)?;
-    let repository = stage.repository("repository", 100)?;
-    timed(&mut stage.zeno.run(&repository, &[PROGRAM]))?;
+    let (stage, repository) = Stage::with_repository(&bench.rig, 100)?;
     let mut connection = stage.zeno.connect()?;
     let sandbox = zeno::create(&mut connection, &repository)?;
     zeno::exec(&mut connection, &sandbox, &[PROGRAM])?;

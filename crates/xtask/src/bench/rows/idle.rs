@@ -1,19 +1,20 @@
 //! What live sandboxes cost that do nothing: each has answered a command and written a file.
 
 use crate::bench::report::{Bar, Contender, Row, Unit};
-use crate::bench::sample::timed;
 use crate::bench::stats::Summary;
-use crate::bench::{Bench, BenchError, Stage};
-use crate::rig::{proc, zeno};
+use crate::bench::{Bench, BenchError};
+use crate::rig::{Rig, Stage, proc, zeno};
 
 const NAME: &str = "idle";
 pub(crate) const LIVE: usize = 1000;
 const MEBIBYTE: f64 = 1_048_576.0;
 
-pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
-    let stage = Stage::new(bench)?;
-    let repository = stage.repository("repository", 1000)?;
-    timed(&mut stage.zeno.run(&repository, &["true"]))?;
+pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
+    live(&bench.rig)
+}
+
+pub(crate) fn live(rig: &Rig) -> Result<Vec<Row>, BenchError> {
+    let (stage, repository) = Stage::with_repository(rig, 1000)?;
     let before = stage.traces()?;
 
     let mut connection = stage.zeno.connect()?;

@@ -4,7 +4,8 @@ use super::contenders;
 use crate::bench::peers::{self, BWRAP, DOCKER, Peer};
 use crate::bench::report::{Bar, Direction, Row, Series, Unit};
 use crate::bench::sample::{Lane, interleave, timed};
-use crate::bench::{Bench, BenchError, Stage};
+use crate::bench::{Bench, BenchError};
+use crate::rig::{Scratch, Stage};
 
 const NAME: &str = "throwaway";
 const FILES: usize = 10_000;
@@ -12,13 +13,11 @@ const ROUNDS: usize = 60;
 const BACK_TO_BACK: usize = 500;
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
-    let stage = Stage::new(bench)?;
-    let repository = stage.repository("repository", FILES)?;
+    // Before zeno starts: a podman that was never called mounts its store over itself at its first call.
+    let scratch = Scratch::new(&bench.rig.place)?;
+    let peers = peers::all(bench, &scratch)?;
+    let (stage, repository) = Stage::with_repository(&bench.rig, FILES)?;
     let run = || timed(&mut stage.zeno.run(&repository, &["true"]));
-    // The first run starts the daemon and captures; it is not what is measured here.
-    run()?;
-
-    let peers = peers::all(&stage.scratch)?;
     let mut lanes = vec![Lane::new("zeno run", run)];
     lanes.extend(peers.usable.iter().map(Peer::lane));
     let before = stage.zeno.cpu()?;
@@ -37,7 +36,8 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     contenders.insert(1, run_on.ours());
     let title =
         format!("create, first exec, destroy: `zeno run -- true`, {FILES}-file repository, unchanged");
-    let notes = vec!["processor time of docker and podman is the client's alone".to_owned()];
+    let mut notes = vec!["processor time of docker and podman is the client's alone".to_owned()];
+    notes.extend(bench.guests.note());
     Ok(vec![Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes }])
 }
 

@@ -6,10 +6,10 @@ use std::process::Command;
 use super::contenders;
 use crate::bench::report::{Bar, Contender, Row, Unit};
 use crate::bench::sample::{Lane, interleave, timed};
-use crate::bench::{Bench, BenchError, Stage};
+use crate::bench::{Bench, BenchError};
 use crate::files;
 use crate::process;
-use crate::rig::tree;
+use crate::rig::{Stage, tree};
 
 const NAME: &str = "work";
 const ROUNDS: usize = 20;
@@ -50,7 +50,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
 }
 
 fn measure_task(bench: &Bench, task: &Task) -> Result<Row, BenchError> {
-    let stage = Stage::new(bench)?;
+    let stage = Stage::new(&bench.rig)?;
     // Two copies: what the native run leaves and removes must not count as changes of the captured one.
     let [inside, outside] = ["inside", "outside"].map(|name| stage.scratch.join(name));
     let row = |contenders, bars| Row {

@@ -1,39 +1,37 @@
-//! What the tests need beyond Rust, and how it gets onto the machine.
+//! Programs of others that a chore needs, and how they get onto the machine.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::Command;
 
+use model::env::Environment;
+
 use crate::process::{self, ProcessError};
 
-/// Every program the tests start that is not ours.
-const NEEDS: &[Need] = &[
-    Need { program: "git", package: "git", why: "workspaces are git worktrees" },
-    Need { program: "python3", package: "python3", why: "raw syscalls and servers inside sandboxes" },
-    Need { program: "bwrap", package: "bubblewrap", why: "the peer that speed is compared with" },
-    Need { program: "setfattr", package: "attr", why: "extended attributes in captures" },
-    Need { program: "setfacl", package: "acl", why: "access control lists in captures" },
-    Need { program: "mkfs.ext4", package: "e2fsprogs", why: "small file systems that fill up" },
-    Need { program: "chattr", package: "e2fsprogs", why: "immutable files in captures" },
-    Need { program: "setpriv", package: "util-linux", why: "running the suite as an ordinary user" },
-    Need { program: "useradd", package: "passwd", why: "making that ordinary user" },
-];
-
-struct Need {
-    program: &'static str,
-    package: &'static str,
-    why: &'static str,
+#[derive(Debug)]
+pub(crate) struct Need {
+    pub(crate) program: &'static str,
+    /// Debian's.
+    pub(crate) package: &'static str,
+    pub(crate) why: &'static str,
 }
 
 /// May packages be installed?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Consent {
+pub(crate) enum Consent {
     Given,
     Ask,
 }
 
+impl Consent {
+    /// In CI nobody can be asked.
+    pub(crate) fn of(yes: bool) -> Self {
+        if yes || Environment::read().ci { Self::Given } else { Self::Ask }
+    }
+}
+
 /// Installs what is missing, or says exactly what to run.
-pub(super) fn ensure(consent: Consent) -> Result<(), NeedsError> {
-    let missing: Vec<&Need> = NEEDS.iter().filter(|need| process::find(need.program).is_none()).collect();
+pub(crate) fn ensure(needs: &[Need], consent: Consent) -> Result<(), NeedsError> {
+    let missing: Vec<&Need> = needs.iter().filter(|need| process::find(need.program).is_none()).collect();
     if missing.is_empty() {
         return Ok(());
     }
