@@ -1,6 +1,8 @@
 //! Limits: enforced hard, or refused with the remedy, or, where the user said so, accepted as a caveat.
 
 use engine::cgroup::{Cgroup, Controller, Unenforceable};
+use engine::machine::DiskImages;
+use engine::view::DiskKind;
 use model::caveat::CaveatKind;
 use model::limits::Limits;
 use model::{Caveat, SandboxId};
@@ -12,6 +14,7 @@ use super::problem::NativeError;
 #[derive(Debug, Default)]
 pub(super) struct Enforced {
     pub(super) cgroup: Option<Cgroup>,
+    pub(super) disk_kind: DiskKind,
     pub(super) caveats: Vec<Caveat>,
 }
 
@@ -37,7 +40,18 @@ impl Inner {
         if limits.memory.is_some() && limits.pids.is_some() {
             caveats.retain(|caveat| !self.shared_caveats.contains(caveat));
         }
-        Ok(Enforced { cgroup: self.machine.cgroup.create(id, &limits)?, caveats })
+        let disk_kind = match self.machine.disk_images {
+            DiskImages::Usable => DiskKind::Image,
+            DiskImages::NotRoot | DiskImages::NoLoopDevice | DiskImages::NoMkfs => DiskKind::Memory,
+        };
+        if limits.disk.is_some() && disk_kind == DiskKind::Memory {
+            let text =
+                "what it writes is kept in memory, so that --disk holds; `zeno stop` and a restart lose it";
+            let remedy = self.machine.disk_images.remedy();
+            caveats
+                .push(Caveat::new(CaveatKind::Durability, format!("{text}; this would change it: {remedy}")));
+        }
+        Ok(Enforced { cgroup: self.machine.cgroup.create(id, &limits)?, disk_kind, caveats })
     }
 
     /// Removes the cgroup of a sandbox that has no processes any more.

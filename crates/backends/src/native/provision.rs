@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use engine::capture::Frozen;
 use engine::cgroup::Cgroup;
+use engine::image;
 use engine::init::wire::{Pong, Request};
 use engine::launcher::{Launched, Order};
 use engine::view::Ask;
@@ -132,8 +133,13 @@ impl Inner {
         folder.make()?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
         let frozen = self.freeze(order.id, order.request, progress)?;
-        let ask =
-            Ask { id: order.id, request: order.request, frozen: frozen.as_ref(), deadline: order.deadline };
+        let ask = Ask {
+            id: order.id,
+            request: order.request,
+            frozen: frozen.as_ref(),
+            deadline: order.deadline,
+            disk_kind: enforced.disk_kind,
+        };
         let (plan, mut masked, mut caveats) = self.planner.plan(&ask)?;
         if let Some(frozen) = &frozen {
             masked.extend(frozen.masked.iter().cloned());
@@ -142,6 +148,9 @@ impl Inner {
         caveats.extend(enforced.caveats);
         let stored = Stored { plan, frozen, masked, caveats };
         folder.write(&stored)?;
+        if let Some(size) = stored.plan.image() {
+            image::make(&folder.image(), size)?;
+        }
         self.launch(&folder, stored, enforced.cgroup.as_ref(), opening)
     }
 
@@ -198,7 +207,10 @@ impl Inner {
             Err(error) => return Err(NativeError::Talk(error)),
         };
         let join = cgroup.map(Cgroup::process_files).unwrap_or_default();
-        let order = Order { plan: stored.plan, conversation: &theirs, log: &log, join };
+        // Held until it is mounted; from then on the sandbox's mounts hold it.
+        let image = stored.plan.image().map(|_| image::attach(&folder.image())).transpose()?;
+        let disk = image.as_ref().map(|image| image.device.clone());
+        let order = Order { plan: stored.plan, conversation: &theirs, log: &log, join, disk };
         let mut launched = self.launcher.launch(order)?;
         conversation.set_nonblocking(false).map_err(NativeError::Talk)?;
         conversation.write_all(&opening[early..]).map_err(NativeError::Talk)?;

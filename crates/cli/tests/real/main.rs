@@ -12,6 +12,7 @@ mod files;
 mod home;
 mod http;
 mod lifecycle;
+mod limits;
 mod run;
 mod terminal;
 mod traces;

@@ -46,8 +46,10 @@ impl Control {
             });
         }
         let processes = self.processes(&sandbox).await?;
+        let has_disk = sandbox.limits.disk.is_some();
+        let written = async { if has_disk { native.disk_use(id).await } else { native.written(id).await } };
         let (freshness, masked, written) =
-            tokio::try_join!(native.freshness(id), native.masked(id), native.written(id))?;
+            tokio::try_join!(native.freshness(id), native.masked(id), written)?;
         Ok(Status { sandbox, freshness, masked, processes, written, host_listeners })
     }
 

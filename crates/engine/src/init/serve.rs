@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 
 use model::exec::{Exec, FrameKind, Outcome};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -28,6 +29,8 @@ pub(super) struct Init {
     rings: Option<u64>,
     pub(super) log: log::Writer,
     pub(super) rights: Rights,
+    /// Where one of the sandbox's overlays is mounted.
+    pub(super) overlay: PathBuf,
     pub(super) deadline: Option<u64>,
     idle: Option<u64>,
     /// Since when no command runs.
@@ -74,6 +77,7 @@ impl Init {
             rings: None,
             log,
             rights,
+            overlay: overlay(plan),
             deadline: plan.deadline,
             idle: plan.idle,
             idle_since: now(),
@@ -312,6 +316,12 @@ impl Init {
             self.ended.pop_front();
         }
     }
+}
+
+/// One that is there for certain.
+fn overlay(plan: &Plan) -> PathBuf {
+    let part = plan.parts.iter().find(|part| !part.optional);
+    part.map_or_else(|| PathBuf::from("/"), |part| part.mountpoint.clone())
 }
 
 /// The boot clock in nanoseconds.

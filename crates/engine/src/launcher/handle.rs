@@ -39,6 +39,8 @@ pub struct Order<'a> {
     pub log: &'a File,
     /// `cgroup.procs` files to enter.
     pub join: Vec<PathBuf>,
+    /// The block device for a plan whose disk is an image.
+    pub disk: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -85,7 +87,7 @@ impl Launcher {
             Some(process) => process,
             None => Process::start(&self.begin)?,
         };
-        let message = Launch { plan: order.plan, join: order.join };
+        let message = Launch { plan: order.plan, join: order.join, disk: order.disk };
         let answer = process.ask(&message, &[order.conversation.as_fd(), order.log.as_fd()]);
         match &answer {
             Err(LauncherError::Talk(_) | LauncherError::Gone | LauncherError::Message(_)) => process.end(),

@@ -154,7 +154,7 @@ fn prepare(
     for group in &order.join {
         write(&group.to_string_lossy(), &infant.pid.to_string())?;
     }
-    let disk = order.plan.disk.map(|size| stage.make_disk(&order.plan, size)).transpose()?;
+    let disk = order.plan.disk.map(|size| stage.make_disk(&order, size)).transpose()?;
     let folder = disk.as_ref().map_or_else(|| stage.in_store(folder), |disk| disk.folder.clone());
     let mut caveats = Vec::new();
     let mut mounted = Vec::new();

@@ -14,7 +14,7 @@ use rustix::fs::StatVfsMountFlags;
 
 use super::hide::Hiding;
 use super::mounts::{self, Mount};
-use super::plan::{Lower, Meta, Part, Plan, Root};
+use super::plan::{DiskKind, Lower, Meta, Part, Plan, Root};
 use super::skeleton::Skeleton;
 use crate::capture::{FROZEN_ROOT, Frozen};
 use crate::launcher::Rights;
@@ -35,6 +35,7 @@ pub struct Ask<'a> {
     pub frozen: Option<&'a Frozen>,
     /// On the boot clock, in nanoseconds.
     pub deadline: Option<u64>,
+    pub disk_kind: DiskKind,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -82,11 +83,6 @@ impl Planner {
         for (place, part) in parts.iter_mut().enumerate() {
             part.name = place.to_string();
         }
-        if ask.request.limits.disk.is_some() {
-            let text =
-                "what it writes is kept in memory, so that --disk holds; `zeno stop` and a restart lose it";
-            caveats.push(Caveat::new(CaveatKind::Durability, text));
-        }
         if ask.request.net == Net::Host {
             let text = "the sandbox uses the host's network, unfiltered; abstract sockets of the host can be reached too";
             caveats.push(Caveat::new(CaveatKind::Network, text));
@@ -102,6 +98,7 @@ impl Planner {
             deadline: ask.deadline,
             idle: ask.request.limits.idle.map(|span| span.0.as_nanos() as u64),
             disk: ask.request.limits.disk.map(|size| size.0),
+            disk_kind: ask.disk_kind,
         };
         Ok((plan, masked, caveats))
     }
