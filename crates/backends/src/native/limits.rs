@@ -5,10 +5,12 @@ use engine::machine::DiskImages;
 use engine::view::DiskKind;
 use model::caveat::CaveatKind;
 use model::limits::Limits;
+use model::sandbox::MemoryUse;
+use model::units::Size;
 use model::{Caveat, SandboxId};
 
-use super::Inner;
 use super::problem::NativeError;
+use super::{Inner, Native};
 
 /// What holds for one sandbox.
 #[derive(Debug, Default)]
@@ -16,6 +18,16 @@ pub(super) struct Enforced {
     pub(super) cgroup: Option<Cgroup>,
     pub(super) disk_kind: DiskKind,
     pub(super) caveats: Vec<Caveat>,
+}
+
+impl Native {
+    /// What the kernel has counted against a sandbox's memory limit; `None` where it has no limit of its own. Reads what
+    /// the kernel holds in memory, so it does not block.
+    pub fn memory(&self, id: SandboxId) -> Result<Option<MemoryUse>, NativeError> {
+        let Some(cgroup) = self.0.machine.cgroup.find(id) else { return Ok(None) };
+        let (used, killed) = (cgroup.memory_used()?, cgroup.oom_kills()?);
+        Ok(used.zip(killed).map(|(used, killed)| MemoryUse { used: Size(used), killed }))
+    }
 }
 
 impl Inner {
@@ -69,7 +81,6 @@ pub(super) fn flag(controller: Controller) -> &'static str {
         Controller::Cpu => "--cpus",
         Controller::Memory => "--memory",
         Controller::Pids => "--pids",
-        Controller::Freezer => "pause",
     }
 }
 
@@ -78,6 +89,5 @@ fn forget(limits: &mut Limits, controller: Controller) {
         Controller::Cpu => limits.cpus = None,
         Controller::Memory => limits.memory = None,
         Controller::Pids => limits.pids = None,
-        Controller::Freezer => {}
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use model::caveat::CaveatKind;
-use model::sandbox::{Freshness, Listener, Status};
+use model::sandbox::{Freshness, Listener, MemoryUse, Status};
 
 use super::paint::Paint;
 use super::sandbox::{fields, headline, record};
@@ -17,6 +17,9 @@ pub(crate) fn status(status: &Status, home: Option<&Path>, now: Timestamp, paint
     }
     if let Some(processes) = status.processes {
         told.push(("processes", processes.to_string()));
+    }
+    if let Some(memory) = &status.memory {
+        told.push(("memory", memory_use(memory)));
     }
     told.push(("wrote", status.written.rough()));
     let mut text = headline(&status.sandbox, paint) + &fields(&told, paint);
@@ -34,6 +37,14 @@ fn frozen(freshness: &Freshness, now: Timestamp) -> String {
         0 => format!("{ago} ago, nothing moved on since"),
         1 => format!("{ago} ago, 1 path moved on since"),
         total => format!("{ago} ago, {total} paths moved on since"),
+    }
+}
+
+fn memory_use(memory: &MemoryUse) -> String {
+    let used = memory.used.rough();
+    match memory.killed {
+        0 => format!("{used} in use"),
+        killed => format!("{used} in use, {} killed for want of more", count(killed, "process", "processes")),
     }
 }
 
@@ -127,6 +138,7 @@ mod tests {
           asked by   an agent for review bot
           frozen     3m ago, 12 paths moved on since
           processes  4
+          memory     700.0 MiB in use, 1 process killed for want of more
           wrote      12.3 MiB
 
         moved on since it was frozen
@@ -155,6 +167,7 @@ mod tests {
             freshness: None,
             masked: Vec::new(),
             processes: None,
+            memory: None,
             host_listeners: Vec::new(),
             ..samples::status()
         };

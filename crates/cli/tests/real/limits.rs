@@ -1,8 +1,8 @@
 //! Limits that were asked for: hard, told, and gone with the sandbox.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::home::{Home, is_root};
+use crate::home::{Home, Ran, is_root};
 use crate::traces::loops;
 use crate::wait::until;
 
@@ -103,4 +103,37 @@ fn a_disk_that_cannot_be_is_refused() {
         assert!(problem["causes"][0].as_str().unwrap().contains(why), "{ran}");
     }
     assert_eq!(home.ok(&["list", "-q"]), "");
+}
+
+/// Where cgroups cannot be used a memory limit is refused; the suite runs where they can, too.
+fn is_refused(ran: &Ran) -> bool {
+    ran.code == 125 && ran.err().contains("this machine cannot enforce --memory")
+}
+
+#[test]
+fn want_of_memory_is_told() {
+    let home = Home::new();
+    let told = "zeno: killed: out of memory (limit 64MiB); give more with --memory\n";
+    // `tail` keeps the last line, and zeros have no end of line.
+    let ran = home.zeno(&["run", "--no-workspace", "--memory", "64MiB", "--", "tail", "/dev/zero"]);
+    if is_refused(&ran) {
+        println!("skipped: no memory limits here");
+        return;
+    }
+    assert_eq!((ran.code, ran.err().as_str()), (137, told), "the command itself was killed");
+    // And one that it started.
+    let ran = home.run(&["--memory", "64MiB"], "tail /dev/zero; exit 3");
+    assert!(ran.code == 3 && ran.err().ends_with(told), "{ran}");
+
+    home.create("box", &["--memory", "64MiB"]);
+    let answer = home.ask("POST", "/v1/sandboxes/box/exec", br#"{"argv":["tail","/dev/zero"]}"#);
+    let outcome = answer.lines().last().unwrap()["outcome"].clone();
+    assert_eq!(outcome, json!({ "kind": "out-of-memory", "code": 137, "limit": "64MiB" }));
+    let memory = home.json(&["status", "box"])["memory"].clone();
+    assert_eq!(memory["killed"], 1);
+    // What was killed before is not held against the next.
+    let ran = home.exec("box", "kill -9 $$");
+    assert_eq!((ran.code, ran.err().as_str()), (137, ""));
+    let ran = home.exec("box", "tail /dev/zero; exit 0");
+    assert!(ran.code == 0 && !ran.err().contains("zeno:"), "who copes with it does not fail: {ran}");
 }

@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::control::{Control, Processes};
+use crate::memory::{Conversation, MemoryWatch};
 use crate::slots::Slot;
 use crate::store::{Facts, Move, NewRecord};
 use crate::{lifetime, refusal, store};
@@ -33,15 +34,16 @@ impl Control {
         &self,
         request: RunRequest,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<(Sandbox, UnixStream), Problem> {
+    ) -> Result<(Sandbox, Conversation), Problem> {
         if request.exec.argv.is_empty() {
             return Err(refusal::no_command());
         }
         let order = Order { request: request.create, first: Some(request.exec), throwaway: !request.keep };
         let Made { sandbox, first } = self.make(order, progress).await?;
-        let first =
+        let stream =
             first.ok_or_else(|| Problem::new(Code::Internal, "the command's conversation is missing"))?;
-        Ok((sandbox, first))
+        let memory = MemoryWatch::since_birth(&self.inner.native, sandbox.id, sandbox.limits.memory);
+        Ok((sandbox, Conversation { stream, memory }))
     }
 
     async fn make(&self, order: Order, progress: &(dyn Fn(Progress) + Sync)) -> Result<Made, Problem> {

@@ -175,7 +175,6 @@ fn cgroup(machine: &Machine, controller: Controller) -> Check {
         Controller::Cpu => "`--cpus` is refused",
         Controller::Memory => "`--memory` is refused, and nothing caps the memory of all sandboxes together",
         Controller::Pids => "`--pids` is refused, and nothing caps the processes of all sandboxes together",
-        Controller::Freezer => "sandboxes cannot be paused",
     };
     let version = |version: &Version| match version {
         Version::V1 => "v1",

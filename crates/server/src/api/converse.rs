@@ -2,6 +2,7 @@
 //! left behind whenever the caller leaves.
 
 use axum::response::Response;
+use control::MemoryWatch;
 use model::exec::Progress;
 use model::{Code, Problem, Sandbox};
 use tokio::net::UnixStream;
@@ -15,6 +16,7 @@ use super::relay::{End, relay};
 /// A command that runs.
 pub(super) struct Begun {
     pub(super) init: UnixStream,
+    pub(super) memory: MemoryWatch,
     /// Told to the caller before the rest.
     pub(super) sandbox: Option<Box<Sandbox>>,
     /// How to remove the sandbox when the command has ended.
@@ -146,16 +148,16 @@ where
 }
 
 async fn speak(begun: Begun, mut out: Out, incoming: &mut Incoming, stop: &Stop) {
-    let Begun { init, sandbox, removal } = begun;
+    let Begun { init, memory, sandbox, removal } = begun;
     let end = match sandbox {
         Some(sandbox) => match out.say(Message::Sandbox(sandbox)).await {
-            Ok(()) => relay(init, &mut out, incoming, stop).await,
+            Ok(()) => relay(init, &memory, &mut out, incoming, stop).await,
             Err(gone) => {
                 log_gone(Err(gone));
                 End::CallerGone
             }
         },
-        None => relay(init, &mut out, incoming, stop).await,
+        None => relay(init, &memory, &mut out, incoming, stop).await,
     };
     let Some(removal) = removal else { return };
     match end {

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use control::Conversation;
 use model::exec::{Exec, ExecRequest, FrameKind, Outcome, RunRequest};
 use model::{Code, Problem};
 use schemars::JsonSchema;
@@ -39,11 +40,12 @@ pub(super) async fn run(
     let App { control, stop, .. } = app;
     converse(caller, stop, move |reports| async move {
         let keep = request.keep;
-        let (sandbox, init) = control.run(request, &|progress| reports.put(progress)).await?;
+        let (sandbox, Conversation { stream: init, memory }) =
+            control.run(request, &|progress| reports.put(progress)).await?;
         let id = sandbox.id.to_string();
         let removal = async move { control.destroy(&id).await.map(drop) };
         let removal = if keep { None } else { Some(Box::pin(removal) as Removal) };
-        Ok(Begun { init, sandbox: Some(Box::new(sandbox)), removal })
+        Ok(Begun { init, memory, sandbox: Some(Box::new(sandbox)), removal })
     })
     .await
 }
@@ -57,11 +59,12 @@ pub(super) async fn exec(
 ) -> Result<Response, Refusal> {
     let App { control, stop, .. } = app;
     if query.only(EXEC)?.flag("detach")?.unwrap_or(false) {
-        let exec = started(control.exec(&which, request).await?).await?;
+        let exec = started(control.exec(&which, request).await?.stream).await?;
         return Ok((StatusCode::ACCEPTED, Json(exec)).into_response());
     }
     converse(caller, stop, move |_| async move {
-        Ok(Begun { init: control.exec(&which, request).await?, sandbox: None, removal: None })
+        let Conversation { stream: init, memory } = control.exec(&which, request).await?;
+        Ok(Begun { init, memory, sandbox: None, removal: None })
     })
     .await
 }
@@ -73,7 +76,8 @@ pub(super) async fn attach(
 ) -> Result<Response, Refusal> {
     let App { control, stop, .. } = app;
     converse(caller, stop, move |_| async move {
-        Ok(Begun { init: control.attach(&which, exec).await?, sandbox: None, removal: None })
+        let Conversation { stream: init, memory } = control.attach(&which, exec).await?;
+        Ok(Begun { init, memory, sandbox: None, removal: None })
     })
     .await
 }
@@ -114,7 +118,8 @@ pub(super) async fn started(init: UnixStream) -> Result<Exec, Problem> {
                 Outcome::Exited { .. }
                 | Outcome::Signaled { .. }
                 | Outcome::TimedOut
-                | Outcome::OutputLimit => Vec::new(),
+                | Outcome::OutputLimit
+                | Outcome::OutOfMemory { .. } => Vec::new(),
             };
             Err(Problem { causes, ..problem })
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{get, post};
 use bytes::Bytes;
+use control::MemoryWatch;
 use futures_util::StreamExt;
 use model::exec::{Exec, FrameKind, Outcome, Progress, Window};
 use model::{Code, ExecId, Problem};
@@ -42,7 +43,10 @@ async fn stage() -> Stage {
                 Ok(())
             };
             let removal = Some(Box::pin(removal) as Removal);
-            converse(caller, stop, |_| async { Ok(Begun { init, sandbox: None, removal }) }).await
+            converse(caller, stop, |_| async {
+                Ok(Begun { init, memory: MemoryWatch::default(), sandbox: None, removal })
+            })
+            .await
         }
     };
     let router = Router::new()
