@@ -137,3 +137,19 @@ fn want_of_memory_is_told() {
     let ran = home.exec("box", "tail /dev/zero; exit 0");
     assert!(ran.code == 0 && !ran.err().contains("zeno:"), "who copes with it does not fail: {ran}");
 }
+
+#[test]
+fn a_limit_of_zero_is_refused_by_every_face() {
+    let home = Home::new();
+    home.ok(&["daemon", "start"]);
+    for (name, zero) in [("memory", "\"0B\""), ("disk", "\"0\""), ("pids", "0"), ("cpus", "\"0\"")] {
+        let body = format!(r#"{{"limits":{{"{name}":{zero}}}}}"#);
+        let answer = home.ask("POST", "/v1/sandboxes", body.as_bytes());
+        let problem = answer.json();
+        assert_eq!((answer.status, &problem["code"]), (400, &json!("bad_request")), "{problem}");
+        assert!(problem.to_string().contains(if name == "cpus" { "processors" } else { name }), "{problem}");
+        let ran = home.zeno(&["create", "--no-workspace", &format!("--{name}"), "0"]);
+        assert_eq!(ran.code, 2, "{ran}");
+    }
+    assert_eq!(home.ok(&["list", "-a", "-q"]), "");
+}

@@ -47,6 +47,9 @@ impl Control {
     }
 
     async fn make(&self, order: Order, progress: &(dyn Fn(Progress) + Sync)) -> Result<Made, Problem> {
+        if let Some(name) = order.request.limits.zero() {
+            return Err(refusal::zero_limit(name));
+        }
         let (report, mut reports) = mpsc::channel(REPORTS);
         let control = self.clone();
         let mut work = pin!(self.to_the_end(async move {
