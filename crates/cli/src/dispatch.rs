@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use model::Code;
 use model::env::Environment;
 
 use crate::args::daemon::DaemonAction;
@@ -54,7 +55,7 @@ fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Failure> {
 }
 
 fn exit_code(failure: &Failure, is_command: bool) -> u8 {
-    if is_command && !failure.is_broken_pipe() { ZENO_FAILED } else { failure.exit() }
+    if is_command { failure.command_exit() } else { failure.exit() }
 }
 
 /// Says what went wrong. A reader of ours that went away needs no telling.
@@ -64,6 +65,10 @@ fn report(failure: &Failure, invocation: &Invocation) {
     }
     let told = failure.problem();
     output::note(&match invocation.form {
+        // As for a command that somebody stays to watch.
+        Form::People if matches!(told.code, Code::ProgramNotFound | Code::ProgramNotExecutable) => {
+            format!("zeno: {}\n", told.detail)
+        }
         Form::People => problem::problem(&told, invocation.stderr_paint()),
         Form::Json => serde_json::to_string(&told).expect("a problem is plain data") + "\n",
     });

@@ -112,18 +112,25 @@ pub(super) async fn started(init: UnixStream) -> Result<Exec, Problem> {
         }
         Some((kind @ FrameKind::Ended, payload)) => {
             let outcome: Outcome = typed(kind, &payload).map_err(|error| internal(&error))?;
-            let problem = Problem::new(Code::BadRequest, "the command did not start");
-            let causes = match plain_outcome(outcome) {
-                Outcome::NotStarted { reason, .. } | Outcome::SandboxEnded { reason } => vec![reason],
-                Outcome::Exited { .. }
-                | Outcome::Signaled { .. }
-                | Outcome::TimedOut
-                | Outcome::OutputLimit
-                | Outcome::OutOfMemory { .. } => Vec::new(),
-            };
-            Err(Problem { causes, ..problem })
+            Err(not_started(plain_outcome(outcome)))
         }
         Some((kind, _)) => Err(internal(&Violation::Kind { kind })),
         None => Err(Problem::new(Code::NotReady, "the sandbox ended before the command started")),
+    }
+}
+
+fn not_started(outcome: Outcome) -> Problem {
+    let problem = Problem::new(Code::BadRequest, "the command did not start");
+    match outcome {
+        Outcome::NotStarted { code: 127, reason } => Problem::new(Code::ProgramNotFound, reason),
+        Outcome::NotStarted { code: 126, reason } => Problem::new(Code::ProgramNotExecutable, reason),
+        Outcome::NotStarted { reason, .. } | Outcome::SandboxEnded { reason } => {
+            Problem { causes: vec![reason], ..problem }
+        }
+        Outcome::Exited { .. }
+        | Outcome::Signaled { .. }
+        | Outcome::TimedOut
+        | Outcome::OutputLimit
+        | Outcome::OutOfMemory { .. } => problem,
     }
 }
