@@ -89,6 +89,25 @@ fn leftovers_of_dead_sandboxes_go() {
 }
 
 #[test]
+fn a_daemons_own_directories_go_when_the_last_process_has_ended() {
+    let Some(home) = Home::with(&[Controller::Memory, Controller::Pids]) else { return };
+    let shared = home.layout.shared().unwrap().cgroup.unwrap();
+    let is_there = || shared.directories.iter().any(|directory| directory.parent().unwrap().exists());
+    let mut child = shell_in(&shared, "read until told");
+    home.layout.forget(Duration::ZERO);
+    assert!(is_there(), "a sandbox lives on in it");
+    let slow = std::thread::spawn(move || {
+        // Longer than an end takes on a machine with nothing else to do.
+        std::thread::sleep(Duration::from_millis(300));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    });
+    home.layout.forget(Duration::from_secs(20));
+    assert!(!is_there());
+    slow.join().unwrap();
+}
+
+#[test]
 fn an_ordinary_user_needs_delegation_and_then_has_limits() {
     // Only root can delegate and take it back; as an ordinary user the whole suite runs in both worlds instead.
     if !rustix::process::geteuid().is_root() {
