@@ -56,7 +56,7 @@ fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Failure> {
 }
 
 fn exit_code(failure: &Failure, is_command: bool) -> u8 {
-    if is_command && !failure.is_broken_pipe() { ZENO_FAILED } else { failure.exit() }
+    if is_command { failure.command_exit() } else { failure.exit() }
 }
 
 #[cfg(test)]

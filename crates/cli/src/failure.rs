@@ -93,6 +93,16 @@ impl Failure {
         if self.is_broken_pipe() { broken_pipe_exit() } else { self.problem().code.exit() as u8 }
     }
 
+    /// The same for verbs that exit with the code of a command.
+    pub(crate) fn command_exit(&self) -> u8 {
+        match self.problem().code {
+            _ if self.is_broken_pipe() => broken_pipe_exit(),
+            Code::ProgramNotFound => 127,
+            Code::ProgramNotExecutable => 126,
+            _ => ZENO_FAILED,
+        }
+    }
+
     /// Whoever read our output went away, as `head` does.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)

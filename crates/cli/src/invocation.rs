@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use model::Problem;
 use model::env::Environment;
+use model::{Code, Problem};
 use serde::Serialize;
 
 use crate::api::Api;
@@ -54,6 +54,10 @@ impl Invocation {
     /// Says on standard error what went wrong.
     pub(crate) fn complain(&self, problem: &Problem) {
         output::note(&match self.form {
+            // As for a command that somebody stays to watch.
+            Form::People if matches!(problem.code, Code::ProgramNotFound | Code::ProgramNotExecutable) => {
+                format!("zeno: {}\n", problem.detail)
+            }
             Form::People => render::problem::problem(problem, self.stderr_paint()),
             Form::Json => serde_json::to_string(problem).expect("a problem is plain data") + "\n",
         });

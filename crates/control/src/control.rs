@@ -10,7 +10,7 @@ use model::{Problem, Sandbox};
 use tokio::sync::{Semaphore, watch};
 
 use crate::refusal;
-use crate::slots::{DiskWatch, Seat, Slot, Slots};
+use crate::slots::{Seat, Slot, Slots};
 use crate::store::{self, Move, Moved, Record, Store};
 
 /// Every sandbox of one home. Cheap to clone.
@@ -140,8 +140,7 @@ impl Control {
 
     /// Takes note of a sandbox's processes, and waits in the background for their end.
     pub(crate) fn seat(&self, slot: &Arc<Slot>, processes: Processes<'_>) -> Arc<Seat> {
-        let disk = if processes.limits.disk.is_some() { DiskWatch::None } else { DiskWatch::Soft };
-        let seat = Seat::new(processes.running, processes.context, disk, processes.deadline);
+        let seat = Seat::new(processes.running, processes.context, processes.limits, processes.deadline);
         let seat = slot.sit(seat);
         self.watch(Arc::clone(slot), Arc::clone(&seat));
         seat

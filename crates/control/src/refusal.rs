@@ -69,6 +69,11 @@ pub(crate) fn no_command() -> Problem {
         .hint("write it after `--`: `zeno exec NAME -- COMMAND`")
 }
 
+pub(crate) fn zero_limit(name: &str) -> Problem {
+    Problem::new(Code::BadRequest, format!("the limit `{name}` is zero, and nothing can run under it"))
+        .hint(format!("ask for more, or leave `{name}` out for the default"))
+}
+
 /// The task that did the work panicked; the log has its message.
 pub(crate) fn lost() -> Problem {
     Problem::new(Code::Internal, "zeno lost track of the request")

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use backends::native::Running;
 use model::exec::Context;
+use model::limits::Limits;
+use model::units::Size;
 use model::{Name, Problem, SandboxId};
 
 use crate::names::{self, Known};
@@ -41,6 +43,8 @@ pub(crate) struct Seat {
     pub(crate) context: Context,
     /// Stop it when it has written more than the default: nobody gave it a disk limit of its own.
     pub(crate) disk: DiskWatch,
+    /// Its own memory limit.
+    pub(crate) memory: Option<Size>,
     /// True only while the record says `active`, so that a command needs neither a turn nor the store.
     active: AtomicBool,
     /// On the boot clock.
@@ -136,9 +140,10 @@ impl Slot {
 }
 
 impl Seat {
-    pub(crate) fn new(running: Running, context: Context, disk: DiskWatch, deadline: u64) -> Self {
+    pub(crate) fn new(running: Running, context: Context, limits: &Limits, deadline: u64) -> Self {
+        let disk = if limits.disk.is_some() { DiskWatch::None } else { DiskWatch::Soft };
         let (active, deadline) = (AtomicBool::new(false), AtomicU64::new(deadline));
-        Self { running, context, disk, active, deadline }
+        Self { running, context, disk, memory: limits.memory, active, deadline }
     }
 
     /// To be called with the turn held.

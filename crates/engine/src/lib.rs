@@ -7,6 +7,7 @@
 pub mod capture;
 pub mod cgroup;
 mod executable;
+pub mod image;
 pub mod init;
 pub mod launcher;
 pub mod machine;

@@ -9,7 +9,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::id::ExecId;
-use crate::units::Span;
+use crate::units::{Size, Span};
 
 /// Bytes that are nearly always text: an argument, a path, a variable. A JSON string, or an array of
 /// numbers where it is not UTF-8, so that no name is beyond reach.
@@ -148,7 +148,7 @@ pub struct ExecRequest {
     pub timeout: Option<Span>,
     /// End the command when it has written this much. Its outcome is then `output-limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_limit: Option<crate::units::Size>,
+    pub output_limit: Option<Size>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -185,6 +185,13 @@ pub enum Outcome {
     TimedOut,
     /// It wrote more than its `output_limit`.
     OutputLimit,
+    /// It failed after the kernel had killed a process of the sandbox, it or another, for want of memory. `code` is what
+    /// a shell would report: 137 if the command itself was killed.
+    OutOfMemory {
+        code: i32,
+        /// The sandbox's `memory`.
+        limit: Size,
+    },
     /// It never ran: no such program (127), not executable (126), or its cwd or user does not exist (125).
     NotStarted {
         code: i32,
@@ -201,7 +208,7 @@ impl Outcome {
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         match self {
-            Self::Exited { code } | Self::NotStarted { code, .. } => *code,
+            Self::Exited { code } | Self::NotStarted { code, .. } | Self::OutOfMemory { code, .. } => *code,
             Self::Signaled { signal } => 128 + signal,
             Self::TimedOut => 124,
             Self::OutputLimit => 128 + 25,

@@ -38,6 +38,20 @@ pub struct Limits {
     pub best_effort: bool,
 }
 
+impl Limits {
+    /// The first limit that is zero: nothing could run under it.
+    #[must_use]
+    pub fn zero(&self) -> Option<&'static str> {
+        let limits = [
+            ("cpus", self.cpus == Some(Cpus(0))),
+            ("memory", self.memory == Some(Size(0))),
+            ("pids", self.pids == Some(0)),
+            ("disk", self.disk == Some(Size(0))),
+        ];
+        limits.into_iter().find_map(|(name, is_zero)| is_zero.then_some(name))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnExpire {

@@ -73,6 +73,10 @@ pub enum Code {
     DiskFull,
     /// The body is larger than is taken.
     TooLarge,
+    /// The command's program is not there.
+    ProgramNotFound,
+    /// The command's program may not be executed, or is none.
+    ProgramNotExecutable,
     /// zeno itself failed.
     Internal,
 }
@@ -87,7 +91,12 @@ impl Code {
             Self::NotFound => 404,
             Self::NameTaken | Self::NotReady => 409,
             Self::TooLarge => 413,
-            Self::LimitUnenforceable | Self::MachineUnable | Self::Refused | Self::WorkspaceGone => 422,
+            Self::LimitUnenforceable
+            | Self::MachineUnable
+            | Self::Refused
+            | Self::WorkspaceGone
+            | Self::ProgramNotFound
+            | Self::ProgramNotExecutable => 422,
             Self::Internal => 500,
             Self::DiskFull => 507,
         }
@@ -97,20 +106,21 @@ impl Code {
     #[must_use]
     pub fn exit(self) -> Exit {
         match self {
-            Self::BadRequest | Self::NameTaken | Self::TooLarge => Exit::Usage,
+            Self::BadRequest | Self::NameTaken | Self::TooLarge | Self::ProgramNotExecutable => Exit::Usage,
             Self::NotReady => Exit::NotReady,
             Self::Unauthorized
             | Self::Forbidden
             | Self::LimitUnenforceable
             | Self::MachineUnable
             | Self::Refused => Exit::Refused,
-            Self::NotFound | Self::WorkspaceGone => Exit::NotFound,
+            Self::NotFound | Self::WorkspaceGone | Self::ProgramNotFound => Exit::NotFound,
             Self::DiskFull | Self::Internal => Exit::Internal,
         }
     }
 }
 
-/// What zeno's own verbs exit with. `run` and `exec` return the command's own code, and 125 for anything here.
+/// What zeno's own verbs exit with. `run` and `exec` return the command's own code, 126 and 127 as a shell would, and 125
+/// for anything else here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {

@@ -118,8 +118,20 @@ pub struct Status {
     pub processes: Option<u64>,
     /// Bytes written by the sandbox.
     pub written: Size,
+    /// Of a running sandbox with a memory limit of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryUse>,
     /// What listens on the real machine: the copy does not carry it.
     pub host_listeners: Vec<Listener>,
+}
+
+/// How a sandbox stands with its memory limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryUse {
+    /// Page cache included.
+    pub used: Size,
+    /// Processes killed for want of memory since it was made.
+    pub killed: u64,
 }
 
 /// How far a frozen workspace is behind the real one.

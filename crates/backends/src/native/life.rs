@@ -4,8 +4,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
+use engine::image;
 use engine::init::log::EXPIRED;
 use engine::init::wire::Request;
+use engine::view::DiskKind;
 use model::sandbox::{Freshness, Masked};
 use model::units::Size;
 use model::{Problem, SandboxId};
@@ -128,10 +130,31 @@ impl Native {
         Ok(read.await.map_err(NativeError::from)??.masked)
     }
 
-    /// Bytes its layers take on disk.
+    /// Bytes its layers take in the store.
     pub async fn written(&self, id: SandboxId) -> Result<Size, Problem> {
         let upper = Folder::of(&self.0.home, id).upper();
         let count = tokio::task::spawn_blocking(move || disk::used(&upper));
+        Ok(count.await.map_err(NativeError::from)??)
+    }
+
+    /// Bytes in use on the disk of a sandbox that has one of its own.
+    pub async fn disk_use(&self, id: SandboxId) -> Result<Size, Problem> {
+        let folder = Folder::of(&self.0.home, id);
+        let running = self.held().contains_key(&id);
+        if running {
+            match talk::ask(&folder.0, &Request::DiskUse).await {
+                Ok(bytes) => return Ok(Size(bytes)),
+                // It ended just now, or is an init of before this could be asked.
+                Err(problem) => {
+                    tracing::debug!(sandbox = %id, error = %problem, "init cannot tell its disk use")
+                }
+            }
+        }
+        let count = tokio::task::spawn_blocking(move || match folder.read()?.plan.disk_kind {
+            DiskKind::Image => Ok(Size(image::used(&folder.image())?)),
+            // What was in memory is gone.
+            DiskKind::Memory => Ok::<_, NativeError>(Size(0)),
+        });
         Ok(count.await.map_err(NativeError::from)??)
     }
 

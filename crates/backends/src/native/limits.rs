@@ -1,18 +1,33 @@
 //! Limits: enforced hard, or refused with the remedy, or, where the user said so, accepted as a caveat.
 
 use engine::cgroup::{Cgroup, Controller, Unenforceable};
+use engine::machine::DiskImages;
+use engine::view::DiskKind;
 use model::caveat::CaveatKind;
 use model::limits::Limits;
+use model::sandbox::MemoryUse;
+use model::units::Size;
 use model::{Caveat, SandboxId};
 
-use super::Inner;
 use super::problem::NativeError;
+use super::{Inner, Native};
 
 /// What holds for one sandbox.
 #[derive(Debug, Default)]
 pub(super) struct Enforced {
     pub(super) cgroup: Option<Cgroup>,
+    pub(super) disk_kind: DiskKind,
     pub(super) caveats: Vec<Caveat>,
+}
+
+impl Native {
+    /// What the kernel has counted against a sandbox's memory limit; `None` where it has no limit of its own. Reads what
+    /// the kernel holds in memory, so it does not block.
+    pub fn memory(&self, id: SandboxId) -> Result<Option<MemoryUse>, NativeError> {
+        let Some(cgroup) = self.0.machine.cgroup.find(id) else { return Ok(None) };
+        let (used, killed) = (cgroup.memory_used()?, cgroup.oom_kills()?);
+        Ok(used.zip(killed).map(|(used, killed)| MemoryUse { used: Size(used), killed }))
+    }
 }
 
 impl Inner {
@@ -37,7 +52,18 @@ impl Inner {
         if limits.memory.is_some() && limits.pids.is_some() {
             caveats.retain(|caveat| !self.shared_caveats.contains(caveat));
         }
-        Ok(Enforced { cgroup: self.machine.cgroup.create(id, &limits)?, caveats })
+        let disk_kind = match self.machine.disk_images {
+            DiskImages::Usable => DiskKind::Image,
+            DiskImages::NotRoot | DiskImages::NoLoopDevice | DiskImages::NoMkfs => DiskKind::Memory,
+        };
+        if limits.disk.is_some() && disk_kind == DiskKind::Memory {
+            let text =
+                "what it writes is kept in memory, so that --disk holds; `zeno stop` and a restart lose it";
+            let remedy = self.machine.disk_images.remedy();
+            caveats
+                .push(Caveat::new(CaveatKind::Durability, format!("{text}; this would change it: {remedy}")));
+        }
+        Ok(Enforced { cgroup: self.machine.cgroup.create(id, &limits)?, disk_kind, caveats })
     }
 
     /// Removes the cgroup of a sandbox that has no processes any more.
@@ -55,7 +81,6 @@ pub(super) fn flag(controller: Controller) -> &'static str {
         Controller::Cpu => "--cpus",
         Controller::Memory => "--memory",
         Controller::Pids => "--pids",
-        Controller::Freezer => "pause",
     }
 }
 
@@ -64,6 +89,5 @@ fn forget(limits: &mut Limits, controller: Controller) {
         Controller::Cpu => limits.cpus = None,
         Controller::Memory => limits.memory = None,
         Controller::Pids => limits.pids = None,
-        Controller::Freezer => {}
     }
 }

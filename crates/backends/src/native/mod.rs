@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use engine::capture::{Captures, Live};
 use engine::cgroup::Cgroup;
@@ -28,6 +29,7 @@ use model::exec::ExecRequest;
 use model::mask::Masks;
 use model::sandbox::CreateRequest;
 use model::{Caveat, SandboxId};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 
@@ -139,7 +141,10 @@ impl Native {
         let closed = tokio::task::spawn_blocking(move || {
             native.0.close_stock();
             native.0.launcher.end();
-            native.0.machine.cgroup.forget();
+            // The launcher's spare may still be ending, and so may sandboxes that were destroyed just now. Those that live
+            // on are not waited for.
+            let lives_on = native.held().values().any(Running::is_alive);
+            native.0.machine.cgroup.forget(if lives_on { Duration::ZERO } else { LAST_ENDS });
         });
         if let Err(error) = closed.await {
             tracing::warn!(%error, "the native backend could not be closed");
@@ -148,8 +153,15 @@ impl Native {
 
     /// The boot clock so long from now.
     #[must_use]
-    pub fn deadline_after(&self, span: std::time::Duration) -> u64 {
+    pub fn deadline_after(&self, span: Duration) -> u64 {
         engine::boot_clock().saturating_add(span.as_nanos() as u64)
+    }
+}
+
+impl Running {
+    fn is_alive(&self) -> bool {
+        let mut process = [PollFd::new(self.process.get_ref(), PollFlags::IN)];
+        poll(&mut process, Some(&Timespec::default())).is_ok_and(|ended| ended == 0)
     }
 }
 
@@ -175,3 +187,6 @@ fn recover(home: &Path, captures: &Captures, machine: &Machine) -> Result<(), Na
     }
     Ok(())
 }
+
+/// What the daemon's end waits for processes that are ending.
+const LAST_ENDS: Duration = Duration::from_secs(5);

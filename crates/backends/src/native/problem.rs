@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use engine::capture::CaptureError;
 use engine::cgroup::Unenforceable;
+use engine::image::ImageError;
 use engine::launcher::LauncherError;
+use engine::machine::DiskImages;
 use engine::view::ViewError;
 use model::{Code, Problem};
 
@@ -31,6 +33,8 @@ pub enum NativeError {
     Unenforceable(Vec<Unenforceable>),
     #[error("could not limit the sandbox")]
     Cgroup(#[from] engine::cgroup::Error),
+    #[error("could not give the sandbox a disk of its own")]
+    Image(#[from] ImageError),
     #[error("could not plan the sandbox's view of this machine")]
     View(#[from] ViewError),
     #[error("could not make the sandbox")]
@@ -51,9 +55,23 @@ impl From<NativeError> for Problem {
             matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
         };
         match &error {
-            NativeError::MakeFolder { source, .. } | NativeError::Write { source, .. } if full(source) => {
+            NativeError::MakeFolder { source, .. }
+            | NativeError::Write { source, .. }
+            | NativeError::Image(ImageError::Make { source, .. })
+                if full(source) =>
+            {
                 Self::from_error(Code::DiskFull, &error)
                     .hint("make room on the disk that holds ZENO_HOME, or move it")
+            }
+            NativeError::Image(ImageError::TooSmall { .. }) => Self::from_error(Code::BadRequest, &error)
+                .hint("ask for a larger disk, for example with --disk 1G"),
+            NativeError::Image(ImageError::Make { source, .. })
+                if source.kind() == io::ErrorKind::FileTooLarge =>
+            {
+                Self::from_error(Code::BadRequest, &error).hint("ask for a smaller disk")
+            }
+            NativeError::Image(ImageError::NoProgram { .. }) => {
+                Self::from_error(Code::MachineUnable, &error).hint(DiskImages::NoMkfs.remedy())
             }
             NativeError::Unenforceable(missing) => {
                 let problem = Self::from_error(Code::LimitUnenforceable, &error);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use engine::capture::{Frozen, Step};
 use engine::cgroup::Cgroup;
+use engine::image;
 use engine::init::wire::{Pong, Request, Terms};
 use engine::launcher::{Launched, Order};
 use engine::view::{Ask, Plan};
@@ -139,7 +140,7 @@ impl Inner {
     ) -> Result<Made, NativeError> {
         let enforced = self.enforce(order.id, &order.request.limits)?;
         let frozen = self.freeze(order.id, order.request, progress)?;
-        let ask = Ask { request: order.request, frozen: frozen.as_ref() };
+        let ask = Ask { request: order.request, frozen: frozen.as_ref(), disk_kind: enforced.disk_kind };
         let (plan, mut masked, mut caveats) = self.planner.plan(&ask)?;
         if let Some(frozen) = &frozen {
             masked.extend(frozen.masked.iter().cloned());
@@ -149,7 +150,7 @@ impl Inner {
         let stored = Stored { plan, frozen, masked, caveats };
         // What is made to measure for one sandbox is of no use to the next.
         if enforced.cgroup.is_none() && stored.plan.disk.is_none() && order.request.unmask.is_empty() {
-            let made = self.from_stock(order.id, &stored, opening)?;
+            let made = self.take_from_stock(order.id, &stored, opening)?;
             *again = Some(stored.clone());
             if let Some(made) = made {
                 return Ok(made);
@@ -158,6 +159,9 @@ impl Inner {
         let folder = Folder::of(&self.home, order.id);
         folder.make()?;
         folder.write(&stored)?;
+        if let Some(size) = stored.plan.image() {
+            image::make(&folder.image(), size)?;
+        }
         self.launch_as(&folder, stored, enforced.cgroup.as_ref(), opening)
     }
 
@@ -229,7 +233,10 @@ impl Inner {
         };
         let join = cgroup.map(Cgroup::process_files).unwrap_or_default();
         let inside = folder.0.strip_prefix(&self.home).unwrap_or(&folder.0).to_owned();
-        let order = Order { plan, folder: inside, conversation: &theirs, log: &log, join };
+        // Held until it is mounted; from then on the sandbox's mounts hold it.
+        let image = plan.image().map(|_| image::attach(&folder.image())).transpose()?;
+        let disk = image.as_ref().map(|image| image.device.clone());
+        let order = Order { plan, folder: inside, conversation: &theirs, log: &log, join, disk };
         let launched = self.launcher.launch(order)?;
         conversation.set_nonblocking(false).map_err(NativeError::Talk)?;
         conversation.write_all(&opening[early..]).map_err(NativeError::Talk)?;
@@ -240,7 +247,8 @@ impl Inner {
 /// The first words to a sandbox's init: how long it lives, and what it is to do first.
 fn opening(order: &Provision<'_>) -> Result<Vec<u8>, Problem> {
     let idle = order.request.limits.idle.map(|span| span.0.as_nanos() as u64);
-    let mut words = talk::opening(&Request::Begin(Terms { deadline: order.deadline, idle, throwaway: order.throwaway }))?;
+    let mut words =
+        talk::opening(&Request::Begin(Terms { deadline: order.deadline, idle, throwaway: order.throwaway }))?;
     let request = match order.first {
         Some(first) => Request::Exec(Box::new(decide(&order.request.context, checked(first)?))),
         None => Request::Ping,

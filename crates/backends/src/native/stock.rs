@@ -87,7 +87,7 @@ impl Native {
 
 impl Inner {
     /// Takes a sandbox that shows this, makes it this one, and gives it its first words.
-    pub(super) fn from_stock(
+    pub(super) fn take_from_stock(
         &self,
         id: SandboxId,
         stored: &Stored,
@@ -196,13 +196,14 @@ impl Inner {
     }
 
     fn discard(&self, ware: Ware) {
+        let Ware { id, launched, .. } = ware;
         // Already gone is as good.
-        rustix::process::pidfd_send_signal(&ware.launched.process, Signal::KILL).unwrap_or_default();
-        if !ends_within(&ware.launched.process, ENDING) {
-            tracing::warn!(pid = ware.launched.pid, "a sandbox made ahead of time does not end");
+        rustix::process::pidfd_send_signal(&launched.process, Signal::KILL).unwrap_or_default();
+        if !ends_within(&launched.process, ENDING) {
+            tracing::warn!(pid = launched.pid, "a sandbox made ahead of time does not end");
         }
-        self.captures.let_go(ware.id);
-        remove(&Folder::in_stock(&self.home, ware.id));
+        self.captures.let_go(id);
+        remove(&Folder::in_stock(&self.home, id));
     }
 }
 

@@ -55,6 +55,11 @@ impl Folder {
         self.0.join("log")
     }
 
+    /// Where its disk is kept, if it has one of its own.
+    pub(super) fn image(&self) -> PathBuf {
+        self.0.join("disk.img")
+    }
+
     pub(super) fn upper(&self) -> PathBuf {
         self.0.join("upper")
     }

@@ -23,6 +23,7 @@ fn outcome(outcome: &Outcome) -> String {
         Outcome::Signaled { signal } => format!("signal {signal}"),
         Outcome::TimedOut => "timed out".to_owned(),
         Outcome::OutputLimit => "output limit".to_owned(),
+        Outcome::OutOfMemory { .. } => "out of memory".to_owned(),
         Outcome::NotStarted { code, .. } => format!("not started {code}"),
         Outcome::SandboxEnded { .. } => "sandbox ended".to_owned(),
     }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use model::caveat::{Caveat, CaveatKind, ReadLive};
 use model::limits::Limits;
 use model::net::Net;
-use model::sandbox::{Actor, Backend, Freshness, Listener, Masked, Status};
+use model::sandbox::{Actor, Backend, Freshness, Listener, Masked, MemoryUse, Status};
 use model::units::{Cpus, Size};
 use model::{Sandbox, SandboxId, State};
 
@@ -72,6 +72,7 @@ pub(crate) fn status() -> Status {
         ],
         processes: Some(4),
         written: Size(12_900_000),
+        memory: Some(MemoryUse { used: Size(700 << 20), killed: 1 }),
         host_listeners: vec![
             Listener { address: "127.0.0.1".to_owned(), port: 5432 },
             Listener { address: "::".to_owned(), port: 3000 },

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use model::caveat::{CaveatKind, ReadLive};
-use model::sandbox::{Freshness, Listener, Status};
+use model::sandbox::{Freshness, Listener, MemoryUse, Status};
 
 use super::paint::Paint;
 use super::sandbox::{fields, headline, record};
@@ -24,6 +24,9 @@ pub(crate) fn status(status: &Status, home: Option<&Path>, now: Timestamp, paint
     if let Some(processes) = status.processes {
         told.push(("processes", processes.to_string()));
     }
+    if let Some(memory) = &status.memory {
+        told.push(("memory", memory_use(memory)));
+    }
     told.push(("wrote", status.written.rough()));
     let mut text = headline(&status.sandbox, paint) + &fields(&told, paint);
     text += &behind(status.freshness.as_ref(), paint);
@@ -40,6 +43,14 @@ fn frozen(freshness: &Freshness, now: Timestamp) -> String {
         0 => format!("{ago} ago, nothing moved on since"),
         1 => format!("{ago} ago, 1 path moved on since"),
         total => format!("{ago} ago, {total} paths moved on since"),
+    }
+}
+
+fn memory_use(memory: &MemoryUse) -> String {
+    let used = memory.used.rough();
+    match memory.killed {
+        0 => format!("{used} in use"),
+        killed => format!("{used} in use, {} killed for want of more", count(killed, "process", "processes")),
     }
 }
 
@@ -133,6 +144,7 @@ mod tests {
           asked by   an agent for review bot
           frozen     3m ago, 12 paths moved on since; the rest of the machine is read live
           processes  4
+          memory     700.0 MiB in use, 1 process killed for want of more
           wrote      12.3 MiB
 
         moved on since it was frozen
@@ -162,6 +174,7 @@ mod tests {
             live: ReadLive::All,
             masked: Vec::new(),
             processes: None,
+            memory: None,
             host_listeners: Vec::new(),
             ..samples::status()
         };

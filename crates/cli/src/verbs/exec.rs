@@ -66,6 +66,9 @@ fn told(outcome: &Outcome) -> Option<String> {
         Outcome::Exited { .. } | Outcome::Signaled { .. } => None,
         Outcome::TimedOut => Some("the command ran out of time".to_owned()),
         Outcome::OutputLimit => Some("the command wrote more than its limit".to_owned()),
+        Outcome::OutOfMemory { limit, .. } => {
+            Some(format!("killed: out of memory (limit {limit}); give more with --memory"))
+        }
         Outcome::NotStarted { reason, .. } => Some(reason.clone()),
         Outcome::SandboxEnded { reason } => Some(format!("the sandbox ended first: {reason}")),
     }
@@ -83,6 +86,7 @@ mod tests {
             (Outcome::Exited { code: 3 }, 3),
             (Outcome::Signaled { signal: 9 }, 137),
             (Outcome::TimedOut, 124),
+            (Outcome::OutOfMemory { code: 137, limit: model::units::Size(1) }, 137),
             (Outcome::NotStarted { code: 127, reason: "no such program".to_owned() }, 127),
             (Outcome::NotStarted { code: 126, reason: "not executable".to_owned() }, 126),
             (ended("destroyed"), 125),

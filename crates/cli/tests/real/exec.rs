@@ -172,3 +172,18 @@ fn init_of(home: &Home, daemon: i32) -> i32 {
     let mut inits = inits.filter(|pid| parent(*pid).and_then(parent) == Some(daemon));
     inits.next().unwrap()
 }
+
+#[test]
+fn a_program_that_is_not_there_is_told_alike_whoever_watches() {
+    let home = Home::new();
+    home.create("box", &[]);
+    home.exec("box", "echo > /var/tmp/data");
+    for (program, code) in [("no-such-program", 127), ("/var/tmp/data", 126)] {
+        let watched = home.zeno(&["exec", "box", "--", program]);
+        assert_eq!(watched.code, code, "{watched}");
+        assert_eq!(home.zeno(&["exec", "-d", "box", "--", program]), watched);
+    }
+    let watched = home.zeno(&["run", "--no-workspace", "--", "no-such-program"]);
+    assert_eq!(home.zeno(&["run", "-d", "--no-workspace", "--", "no-such-program"]), watched);
+    assert_eq!(home.ok(&["list"]).lines().count(), 2, "nothing stays of a sandbox nobody was told of");
+}

@@ -13,6 +13,7 @@ mod files;
 mod home;
 mod http;
 mod lifecycle;
+mod limits;
 mod repository;
 mod run;
 mod terminal;

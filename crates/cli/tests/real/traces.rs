@@ -15,6 +15,8 @@ pub(crate) struct Traces {
     processes: BTreeSet<(i32, String)>,
     /// Files beneath its folder of sandboxes.
     files: BTreeSet<PathBuf>,
+    /// Files of it that stand behind a loop device, there or deleted.
+    loops: BTreeSet<String>,
 }
 
 impl Traces {
@@ -37,8 +39,17 @@ impl Traces {
             cgroups,
             processes: processes(home, daemons),
             files,
+            loops: loops(home),
         }
     }
+}
+
+/// What of this home stands behind a loop device.
+pub(crate) fn loops(home: &Path) -> BTreeSet<String> {
+    let devices = fs::read_dir("/sys/block").unwrap().map(Result::unwrap);
+    let behind =
+        devices.filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok());
+    behind.filter(|file| file.contains(home.to_str().unwrap())).collect()
 }
 
 /// Inits have no environment and the launcher's command line; but they keep the daemon's session when it is gone.

@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::control::{Control, Processes};
+use crate::memory::{Conversation, MemoryWatch};
 use crate::slots::Slot;
 use crate::store::{Facts, Move, NewRecord};
 use crate::{lifetime, refusal, store};
@@ -33,18 +34,22 @@ impl Control {
         &self,
         request: RunRequest,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<(Sandbox, UnixStream), Problem> {
+    ) -> Result<(Sandbox, Conversation), Problem> {
         if request.exec.argv.is_empty() {
             return Err(refusal::no_command());
         }
         let order = Order { request: request.create, first: Some(request.exec), throwaway: !request.keep };
         let Made { sandbox, first } = self.make(order, progress).await?;
-        let first =
+        let stream =
             first.ok_or_else(|| Problem::new(Code::Internal, "the command's conversation is missing"))?;
-        Ok((sandbox, first))
+        let memory = MemoryWatch::since_birth(&self.inner.native, sandbox.id, sandbox.limits.memory);
+        Ok((sandbox, Conversation { stream, memory }))
     }
 
     async fn make(&self, order: Order, progress: &(dyn Fn(Progress) + Sync)) -> Result<Made, Problem> {
+        if let Some(name) = order.request.limits.zero() {
+            return Err(refusal::zero_limit(name));
+        }
         let (report, mut reports) = mpsc::channel(REPORTS);
         let control = self.clone();
         let mut work = pin!(self.to_the_end(async move {
@@ -68,7 +73,8 @@ impl Control {
         let deadline = self.inner.native.deadline_after(span);
         let expires = Some(lifetime::expires(store::now(), span));
         let new = NewRecord { id, request: request.clone(), expires, throwaway };
-        let native = Provision { id, request: &request, deadline: Some(deadline), throwaway, first: first.as_ref() };
+        let native =
+            Provision { id, request: &request, deadline: Some(deadline), throwaway, first: first.as_ref() };
         let progress = |step| {
             // Someone who does not read the last step will read the next one.
             if report.try_send(step).is_err() {

@@ -8,44 +8,53 @@ use model::{ExecId, Problem, State};
 use tokio::net::UnixStream;
 
 use crate::control::Control;
+use crate::memory::{Conversation, MemoryWatch};
 use crate::refusal;
 use crate::slots::{Seat, Slot};
 use crate::store::Move;
 
 impl Control {
-    /// Starts a command. The stream speaks the frames of [`model::exec`].
-    pub async fn exec(&self, which: &str, request: ExecRequest) -> Result<UnixStream, Problem> {
+    /// Starts a command.
+    pub async fn exec(&self, which: &str, request: ExecRequest) -> Result<Conversation, Problem> {
         if request.argv.is_empty() {
             return Err(refusal::no_command());
         }
         let slot = self.find(which, RUN).await?;
         // The common case: used before, so there is nothing to record.
         if let Some(seat) = slot.active_seat() {
-            return self.inner.native.exec(&seat.running, &seat.context, &request).await;
+            let memory = self.watch_memory(&seat);
+            let stream = self.inner.native.exec(&seat.running, &seat.context, &request).await?;
+            return Ok(Conversation { stream, memory });
         }
         let control = self.clone();
         self.to_the_end(async move { control.first_exec(&slot, &request).await }).await
     }
 
-    async fn first_exec(&self, slot: &Slot, request: &ExecRequest) -> Result<UnixStream, Problem> {
+    async fn first_exec(&self, slot: &Slot, request: &ExecRequest) -> Result<Conversation, Problem> {
         let _turn = slot.turn.lock().await;
         let (record, seat) = self.running(slot, RUN).await?;
+        let memory = self.watch_memory(&seat);
         let started = self.inner.native.exec(&seat.running, &seat.context, request);
         // Another command may have been quicker.
         if record.sandbox.state == State::Active {
-            return started.await;
+            return Ok(Conversation { stream: started.await?, memory });
         }
         let change = self.inner.store.transition(slot.id, Move::to(State::Active));
         let (stream, moved) = tokio::join!(started, change);
         moved.map_err(|error| refusal::store(&error))?;
         seat.set_active(true);
-        stream
+        Ok(Conversation { stream: stream?, memory })
+    }
+
+    pub(crate) fn watch_memory(&self, seat: &Seat) -> MemoryWatch {
+        MemoryWatch::begin(&self.inner.native, seat.running.id, seat.memory)
     }
 
     /// Joins a command that runs.
-    pub async fn attach(&self, which: &str, exec: ExecId) -> Result<UnixStream, Problem> {
+    pub async fn attach(&self, which: &str, exec: ExecId) -> Result<Conversation, Problem> {
         let seat = self.live(which, "attach to").await?;
-        self.inner.native.attach(&seat.running, exec).await
+        let memory = self.watch_memory(&seat);
+        Ok(Conversation { stream: self.inner.native.attach(&seat.running, exec).await?, memory })
     }
 
     /// The commands of a sandbox, those that ended too.

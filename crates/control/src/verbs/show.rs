@@ -44,13 +44,17 @@ impl Control {
                 masked: Vec::new(),
                 processes: None,
                 written,
+                memory: None,
                 host_listeners,
             });
         }
         let processes = self.processes(&sandbox).await?;
+        let memory = if processes.is_some() { native.memory(id)? } else { None };
+        let has_disk = sandbox.limits.disk.is_some();
+        let written = async { if has_disk { native.disk_use(id).await } else { native.written(id).await } };
         let (freshness, masked, written) =
-            tokio::try_join!(native.freshness(id), native.masked(id), native.written(id))?;
-        Ok(Status { sandbox, freshness, live, masked, processes, written, host_listeners })
+            tokio::try_join!(native.freshness(id), native.masked(id), written)?;
+        Ok(Status { sandbox, freshness, live, masked, processes, written, memory, host_listeners })
     }
 
     /// The file that holds the output of a sandbox's commands; it may not exist yet.

@@ -37,7 +37,13 @@ impl Control {
         let deadline = self.inner.native.deadline_after(span);
         let facts = Facts { expires: Some(lifetime::expires(store::now(), span)), ..Facts::default() };
         self.transition(slot, Move::to(State::Provisioning).with(facts)).await?;
-        let order = Provision { id: slot.id, request: &request, deadline: Some(deadline), throwaway: false, first: None };
+        let order = Provision {
+            id: slot.id,
+            request: &request,
+            deadline: Some(deadline),
+            throwaway: false,
+            first: None,
+        };
         let Provisioned { running, workspace, caveats, first: _ } = match self.inner.native.start(order).await
         {
             Ok(started) => started,

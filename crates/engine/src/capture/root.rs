@@ -123,11 +123,7 @@ impl Inner {
         }
     }
 
-    fn sync(
-        &mut self,
-        pins: &Arc<Pins>,
-        tell: &dyn Fn(Step),
-    ) -> Result<(&Place, &State), CaptureError> {
+    fn sync(&mut self, pins: &Arc<Pins>, tell: &dyn Fn(Step)) -> Result<(&Place, &State), CaptureError> {
         let path = self.place.path.clone();
         let unreadable = |source| CaptureError::ReadWorkspace { path: path.clone(), source };
         if !self.place.is_current().map_err(unreadable)? {

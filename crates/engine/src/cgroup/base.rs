@@ -63,10 +63,6 @@ fn hands_down(directory: &Path, mount: &Path, controller: Controller) -> bool {
         let text = fs::read_to_string(directory.join(file)).unwrap_or_else(|_absent| String::new());
         text.split_whitespace().any(|name| name == controller.name())
     };
-    if controller == Controller::Freezer {
-        // Not a controller in version 2: every directory but the root has it.
-        return true;
-    }
     // The real root has no `cgroup.type` and may hold processes next to controlled children.
     let is_root = directory == mount && !directory.join("cgroup.type").exists();
     let is_empty = || fs::read_to_string(directory.join("cgroup.procs")).is_ok_and(|pids| pids.is_empty());
@@ -107,6 +103,6 @@ mod tests {
         make(top.path(), "memory", "memory", "");
         let found = base(&hierarchy, 1000).unwrap();
         assert_eq!(found.directory, service);
-        assert_eq!(found.controllers, [Controller::Memory, Controller::Pids, Controller::Freezer]);
+        assert_eq!(found.controllers, [Controller::Memory, Controller::Pids]);
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -71,12 +70,14 @@ impl Layout {
     /// Makes this daemon's own directory and lets its children have the controller.
     pub(super) fn prepare(&self, place: &Place, controller: Controller) -> Result<(), Error> {
         let root = self.root(place);
-        let is_handed_down = place.version == Version::V2 && controller != Controller::Freezer;
-        if is_handed_down {
-            v2::hand_down(&place.base, controller)?;
+        match place.version {
+            Version::V1 => make(&root),
+            Version::V2 => {
+                v2::hand_down(&place.base, controller)?;
+                make(&root)?;
+                v2::hand_down(&root, controller)
+            }
         }
-        make(&root)?;
-        if is_handed_down { v2::hand_down(&root, controller) } else { Ok(()) }
     }
 }
 
@@ -92,34 +93,10 @@ impl Cgroup {
         (!cgroup.directories.is_empty()).then_some(cgroup)
     }
 
-    /// Moves a process in; what it starts afterwards is in too.
-    ///
-    /// # Errors
-    ///
-    /// The process is gone, or belongs to another user.
-    pub fn join(&self, pid: rustix::process::Pid) -> Result<(), Error> {
-        self.directories.iter().try_for_each(|directory| join(directory, pid))
-    }
-
     /// The files to which a process id is written to move it in.
     #[must_use]
     pub fn process_files(&self) -> Vec<PathBuf> {
         self.directories.iter().map(|directory| directory.join(PROCS)).collect()
-    }
-
-    /// Descriptors for a process that is to enter by itself: it writes `0` to each. The right to do so was
-    /// checked here, at opening.
-    ///
-    /// # Errors
-    ///
-    /// The cgroup was removed.
-    pub fn join_fds(&self) -> Result<Vec<OwnedFd>, Error> {
-        let open = |directory: &PathBuf| {
-            let path = directory.join(PROCS);
-            let file = OpenOptions::new().write(true).open(&path);
-            file.map(OwnedFd::from).map_err(|source| Error::Open { path, source })
-        };
-        self.directories.iter().map(open).collect()
     }
 
     /// Processes killed in here for want of memory; `None` when memory is not limited here.
@@ -209,15 +186,6 @@ pub(super) fn make(directory: &Path) -> Result<(), Error> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
-}
-
-pub(super) fn join(directory: &Path, pid: rustix::process::Pid) -> Result<(), Error> {
-    let pid = pid.as_raw_nonzero().get();
-    put(&directory.join(PROCS), &pid.to_string()).map_err(|source| Error::Join {
-        pid,
-        path: directory.to_path_buf(),
-        source,
-    })
 }
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {

@@ -27,11 +27,10 @@ pub enum Controller {
     Cpu,
     Memory,
     Pids,
-    Freezer,
 }
 
 impl Controller {
-    pub const ALL: [Self; 4] = [Self::Cpu, Self::Memory, Self::Pids, Self::Freezer];
+    pub const ALL: [Self; 3] = [Self::Cpu, Self::Memory, Self::Pids];
 
     /// As the kernel calls it.
     #[must_use]
@@ -40,7 +39,6 @@ impl Controller {
             Self::Cpu => "cpu",
             Self::Memory => "memory",
             Self::Pids => "pids",
-            Self::Freezer => "freezer",
         }
     }
 }
@@ -99,10 +97,7 @@ impl Layout {
 
     pub(super) fn of(hierarchies: &[Hierarchy], home: &Path, uid: u32) -> Self {
         let mut standings = BTreeMap::from(Controller::ALL.map(|controller| (controller, Standing::Absent)));
-        // Version 2 comes last, so that its freezer, which freezes without a trace, is taken where both are.
-        let (first, second): (Vec<_>, Vec<_>) =
-            hierarchies.iter().partition(|hierarchy| hierarchy.version == Version::V1);
-        for hierarchy in first.into_iter().chain(second) {
+        for hierarchy in hierarchies {
             for (controller, standing) in standings_in(hierarchy, uid) {
                 let known = standings.get(&controller);
                 if matches!(standing, Standing::Usable(_)) || known == Some(&Standing::Absent) {
@@ -162,8 +157,7 @@ fn standings_in(hierarchy: &Hierarchy, uid: u32) -> Vec<(Controller, Standing)> 
         Version::V1 => hierarchy.controllers.iter().any(|name| name == controller.name()),
         Version::V2 => {
             let listed = fs::read_to_string(hierarchy.mount.join("cgroup.controllers"));
-            *controller == Controller::Freezer
-                || listed.is_ok_and(|text| text.split_whitespace().any(|name| name == controller.name()))
+            listed.is_ok_and(|text| text.split_whitespace().any(|name| name == controller.name()))
         }
     };
     Controller::ALL

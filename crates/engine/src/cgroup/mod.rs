@@ -1,4 +1,4 @@
-//! Limits and pausing by cgroup, version 1 and 2.
+//! Limits by cgroup, version 1 and 2.
 //!
 //! Every cgroup of ours lies in a directory `zeno-<key>` named after the daemon's home, so several daemons on
 //! one machine do not meet. That directory carries the caps of all sandboxes together; in it lie `shared`,
@@ -7,18 +7,17 @@
 //! ```text
 //! <base>/zeno-<key>/        caps for everything below
 //!                   shared/ the launcher, and what it starts
-//!                   <id>/   one sandbox with limits of its own, or one that was paused
+//!                   <id>/   one sandbox with limits of its own
 //! ```
 //!
 //! Never creates a cgroup where this user was not given the right to, never moves a process that is not
 //! a sandbox's own, and never says a limit holds that was not written.
 //!
-//! Version 1 and pausing are tested on a real kernel. A version 2 hierarchy with controllers cannot be had on
+//! Version 1 is tested on a real kernel. A version 2 hierarchy with controllers cannot be had on
 //! the machines that build this: there the choice of directory and the values written are tested on a plain
 //! directory tree.
 
 mod base;
-mod freeze;
 mod group;
 mod hierarchy;
 mod layout;
@@ -32,8 +31,6 @@ mod v2;
 
 use std::io;
 use std::path::PathBuf;
-
-use model::SandboxId;
 
 pub use group::Cgroup;
 pub use layout::{Controller, Layout, Place, Standing, Unenforceable, Version};
@@ -49,16 +46,8 @@ pub enum Error {
     Read { path: PathBuf, source: io::Error },
     #[error("{} has no number where one is expected", path.display())]
     Garbled { path: PathBuf },
-    #[error("failed to move process {pid} into {}", path.display())]
-    Join { pid: i32, path: PathBuf, source: io::Error },
-    #[error("failed to open {}", path.display())]
-    Open { path: PathBuf, source: io::Error },
     #[error("failed to remove the cgroup {}", path.display())]
     Remove { path: PathBuf, source: io::Error },
-    #[error("failed to list the processes of sandbox {id}")]
-    Processes { id: SandboxId, source: io::Error },
-    #[error("sandbox {id} did not come to rest in time")]
-    StillMoving { id: SandboxId },
     #[error("this machine does not let zeno use the {} cgroup controller", missing.controller)]
     Unusable { missing: Unenforceable },
 }

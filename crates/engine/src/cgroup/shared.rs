@@ -67,7 +67,7 @@ fn caveat(controller: Controller, remedy: &str) -> Caveat {
     let what = match controller {
         Controller::Memory => "the memory of all sandboxes together",
         Controller::Pids => "the number of processes of all sandboxes together",
-        Controller::Cpu | Controller::Freezer => "processor time",
+        Controller::Cpu => "processor time",
     };
     let remedy = if remedy.is_empty() { String::new() } else { format!(" To change that: {remedy}") };
     Caveat::new(

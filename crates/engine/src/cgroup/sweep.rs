@@ -10,9 +10,10 @@ use super::group::{children, remove};
 use super::layout::{Controller, Layout};
 
 impl Layout {
-    /// Removes this daemon's own directories, for its end. Where sandboxes live on they stay, and the next daemon finds them.
-    pub fn forget(&self) {
-        let deadline = Instant::now() + Duration::from_millis(100);
+    /// Removes this daemon's own directories, for its end. Where sandboxes live on they stay, and the next daemon finds
+    /// them. `patience` is for processes that are ending: on a busy machine that takes a while.
+    pub fn forget(&self, patience: Duration) {
+        let deadline = Instant::now() + patience;
         for place in Controller::ALL.into_iter().filter_map(|controller| self.place(controller).ok()) {
             if let Err(error) = remove(&self.root(place), deadline) {
                 tracing::debug!(%error, "a cgroup is still in use");

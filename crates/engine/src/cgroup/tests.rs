@@ -1,4 +1,4 @@
-//! On the real kernel: version 1 limits, and whichever freezer this machine has. Needs root; says so if not.
+//! On the real kernel: version 1 limits. Needs root or delegated cgroups; says so if not.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -13,7 +13,7 @@ use model::units::{Cpus, Size};
 use rustix::process::Pid;
 
 use super::hierarchy::Hierarchy;
-use super::layout::{Controller, Layout, Place, Standing, Version};
+use super::layout::{Controller, Layout, Standing, Version};
 use super::{Cgroup, Error};
 
 #[test]
@@ -78,54 +78,6 @@ fn everything_together_is_capped() {
 }
 
 #[test]
-fn a_paused_sandbox_stands_still_even_while_it_forks() {
-    let Some(home) = Home::with(&[Controller::Freezer]) else { return };
-    for _ in 0..5 {
-        pause_and_resume(&home.layout);
-    }
-    // An ordinary user has the folder that was delegated, if any.
-    let mut base = PathBuf::from("/sys/fs/cgroup/freezer");
-    let user = rustix::process::geteuid();
-    if !user.is_root() {
-        base.push(format!("zeno-{}", user.as_raw()));
-    }
-    let v1 = Place { version: Version::V1, base };
-    if v1.base.join("cgroup.procs").exists() {
-        let mut layout = home.layout.clone();
-        layout.standings.insert(Controller::Freezer, Standing::Usable(v1));
-        for _ in 0..5 {
-            pause_and_resume(&layout);
-        }
-        clean(&layout);
-    } else {
-        println!("skipped: no version 1 freezer here");
-    }
-}
-
-fn pause_and_resume(layout: &Layout) {
-    let mut command = Command::new("sh");
-    // Its own session, by which its processes are found.
-    command.args(["-c", "while :; do /bin/true; done"]);
-    // SAFETY: setsid may be called between fork and exec.
-    unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(|_| ())?)) };
-    let mut child = Ended(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
-    let session = child.0.id();
-    layout.freeze(id(4), || Ok(session_of(session))).unwrap();
-    let before = work_done(session);
-    // Long enough for dozens of rounds of the loop, and no blind sleep: it is work of our own.
-    for _ in 0..20 {
-        assert!(Command::new("true").status().unwrap().success());
-    }
-    assert_eq!(work_done(session), before);
-    layout.thaw(id(4)).unwrap();
-    wait_until(|| work_done(session) != before);
-    child.0.kill().unwrap();
-    child.0.wait().unwrap();
-    wait_until(|| session_of(session).is_empty());
-    layout.find(id(4)).unwrap().remove().unwrap();
-}
-
-#[test]
 fn leftovers_of_dead_sandboxes_go() {
     let Some(home) = Home::with(&[Controller::Memory, Controller::Pids]) else { return };
     let limits = Limits { memory: Some(Size(1 << 30)), pids: Some(10), ..Limits::default() };
@@ -137,13 +89,32 @@ fn leftovers_of_dead_sandboxes_go() {
 }
 
 #[test]
+fn a_daemons_own_directories_go_when_the_last_process_has_ended() {
+    let Some(home) = Home::with(&[Controller::Memory, Controller::Pids]) else { return };
+    let shared = home.layout.shared().unwrap().cgroup.unwrap();
+    let is_there = || shared.directories.iter().any(|directory| directory.parent().unwrap().exists());
+    let mut child = shell_in(&shared, "read until told");
+    home.layout.forget(Duration::ZERO);
+    assert!(is_there(), "a sandbox lives on in it");
+    let slow = std::thread::spawn(move || {
+        // Longer than an end takes on a machine with nothing else to do.
+        std::thread::sleep(Duration::from_millis(300));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    });
+    home.layout.forget(Duration::from_secs(20));
+    assert!(!is_there());
+    slow.join().unwrap();
+}
+
+#[test]
 fn an_ordinary_user_needs_delegation_and_then_has_limits() {
     // Only root can delegate and take it back; as an ordinary user the whole suite runs in both worlds instead.
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let needed = [Controller::Memory, Controller::Pids, Controller::Cpu, Controller::Freezer];
-    let Some(home) = Home::with(&needed[..3]) else { return };
+    let needed = [Controller::Memory, Controller::Pids, Controller::Cpu];
+    let Some(home) = Home::with(&needed) else { return };
     let path = home.directory.path().to_path_buf();
     let before = as_nobody({
         let path = path.clone();
@@ -169,7 +140,6 @@ fn an_ordinary_user_needs_delegation_and_then_has_limits() {
         let code = shell_in(&cgroup, "head -c 100000000 /dev/zero | tail").wait().unwrap().code();
         let kills = cgroup.oom_kills().unwrap();
         cgroup.remove().unwrap();
-        pause_and_resume(&layout);
         (layout, code, kills)
     });
     clean(&layout);
@@ -227,8 +197,7 @@ impl Home {
         let layout = Layout::probe(directory.path());
         for controller in needed {
             match layout.standing(*controller) {
-                Standing::Usable(place)
-                    if place.version == Version::V1 || *controller == Controller::Freezer => {}
+                Standing::Usable(place) if place.version == Version::V1 => {}
                 other => {
                     println!("skipped: {controller} is {other:?} here");
                     return None;
@@ -245,16 +214,6 @@ impl Drop for Home {
     }
 }
 
-/// A child that does not outlive a failed test.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
 fn clean(layout: &Layout) {
     for controller in Controller::ALL {
         if let Ok(place) = layout.place(controller) {
@@ -265,7 +224,8 @@ fn clean(layout: &Layout) {
 
 /// A shell that enters the cgroup by itself, before it starts.
 fn shell_in(cgroup: &Cgroup, script: &str) -> Child {
-    let doors = cgroup.join_fds().unwrap();
+    let files = cgroup.process_files().into_iter();
+    let doors: Vec<_> = files.map(|path| fs::OpenOptions::new().write(true).open(path).unwrap()).collect();
     let mut command = Command::new("sh");
     command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
     // SAFETY: between fork and exec only `write` is called.
@@ -292,22 +252,6 @@ fn as_nobody<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T 
         work()
     });
     thread.join().unwrap()
-}
-
-fn session_of(session: u32) -> Vec<Pid> {
-    let stats = fs::read_dir("/proc").unwrap().filter_map(|entry| {
-        let text = fs::read_to_string(entry.unwrap().path().join("stat")).ok()?;
-        let (pid, rest) = (text.split(' ').next()?.to_owned(), text.rsplit(") ").next()?.to_owned());
-        let fields: Vec<&str> = rest.split(' ').collect();
-        (fields[3] == session.to_string() && fields[0] != "Z").then(|| pid.parse().unwrap())
-    });
-    stats.filter_map(Pid::from_raw).collect()
-}
-
-/// Changes whenever the session's leader runs: its own and its children's page faults and time.
-fn work_done(leader: u32) -> Vec<String> {
-    let text = read(Path::new(&format!("/proc/{leader}/stat")));
-    text.rsplit(") ").next().unwrap().split(' ').skip(7).take(8).map(str::to_owned).collect()
 }
 
 fn kill_all(directory: &Path) {

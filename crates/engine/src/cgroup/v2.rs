@@ -32,7 +32,6 @@ pub(super) fn settings(controller: Controller, limits: &Limits) -> Vec<Setting> 
         Controller::Pids => {
             limits.pids.into_iter().map(|pids| Setting::must("pids.max", pids.to_string())).collect()
         }
-        Controller::Freezer => Vec::new(),
     }
 }
 

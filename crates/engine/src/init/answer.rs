@@ -82,6 +82,14 @@ impl Init {
                 self.done(at, Ok(()));
             }
             Request::Processes => self.say(at, FrameKind::Answer, &tree::all().len()),
+            // An overlay answers for the file system of its upper folder, which all of them share.
+            Request::DiskUse => match rustix::fs::statvfs(&self.overlay) {
+                Ok(disk) => {
+                    let used = disk.f_blocks.saturating_sub(disk.f_bfree) * disk.f_frsize;
+                    self.say(at, FrameKind::Answer, &used);
+                }
+                Err(error) => self.done(at, Err(error.into())),
+            },
             Request::File { user, file } => self.file(at, user.as_deref(), &file),
         }
     }

@@ -80,7 +80,7 @@ fn live(birth: Birth) {
     drop(birth.launcher);
     let log = log::Writer::new(File::from(log));
     // On failure nobody is left to tell: the daemon sees its conversation end.
-    if let Ok(mut init) = serve::Init::new(listener, conversation, log, birth.rights) {
+    if let Ok(mut init) = serve::Init::new(listener, conversation, log, plan, birth.rights) {
         init.serve();
     }
 }

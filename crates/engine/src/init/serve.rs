@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 
 use model::exec::{Exec, FrameKind, Outcome};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -14,6 +15,7 @@ use super::log::{self, Stream};
 use super::wire::Terms;
 use crate::launcher::Rights;
 use crate::sys;
+use crate::view::Plan;
 
 /// The number of the first command.
 const FIRST: u32 = 1;
@@ -31,6 +33,8 @@ pub(super) struct Init {
     rings: Option<u64>,
     pub(super) log: log::Writer,
     pub(super) rights: Rights,
+    /// Where one of the sandbox's overlays is mounted.
+    pub(super) overlay: PathBuf,
     /// Absent: nobody's sandbox yet.
     pub(super) terms: Option<Terms>,
     /// Since when no command runs.
@@ -60,6 +64,7 @@ impl Init {
         listener: OwnedFd,
         first: OwnedFd,
         log: log::Writer,
+        plan: &Plan,
         rights: Rights,
     ) -> std::io::Result<Self> {
         // The launcher ignores its children's end; we must hear of it.
@@ -76,6 +81,7 @@ impl Init {
             rings: None,
             log,
             rights,
+            overlay: overlay(plan),
             terms: None,
             idle_since: now(),
             jobs: Vec::new(),
@@ -343,6 +349,12 @@ impl Init {
             self.ended.pop_front();
         }
     }
+}
+
+/// One that is there for certain.
+fn overlay(plan: &Plan) -> PathBuf {
+    let part = plan.parts.iter().find(|part| !part.optional);
+    part.map_or_else(|| PathBuf::from("/"), |part| part.mountpoint.clone())
 }
 
 /// The boot clock in nanoseconds.

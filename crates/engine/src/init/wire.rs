@@ -31,6 +31,8 @@ pub enum Request {
     Thaw,
     /// Answered with a number.
     Processes,
+    /// Bytes in use on the file system that takes what the sandbox writes. Answered with a number.
+    DiskUse,
     /// Work on a file as this user. See [`FileOp`].
     File { user: Option<String>, file: FileOp },
 }

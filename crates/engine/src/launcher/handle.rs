@@ -42,6 +42,8 @@ pub struct Order<'a> {
     pub log: &'a File,
     /// `cgroup.procs` files to enter.
     pub join: Vec<PathBuf>,
+    /// The block device for a plan whose disk is an image.
+    pub disk: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -88,7 +90,8 @@ impl Launcher {
             Some(process) => process,
             None => Process::start(&self.begin)?,
         };
-        let message = Launch { plan: Cow::Borrowed(order.plan), folder: order.folder, join: order.join };
+        let Order { plan, folder, join, disk, .. } = order;
+        let message = Launch { plan: Cow::Borrowed(plan), folder, join, disk };
         let answer = process.ask(&message, &[order.conversation.as_fd(), order.log.as_fd()]);
         match &answer {
             Err(LauncherError::Talk(_) | LauncherError::Gone | LauncherError::Message(_)) => process.end(),

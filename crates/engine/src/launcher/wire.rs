@@ -29,6 +29,8 @@ pub(super) struct Launch<'a> {
     pub(super) folder: PathBuf,
     /// `cgroup.procs` files its processes go to.
     pub(super) join: Vec<PathBuf>,
+    /// The block device with the file system for what it writes, where it has one.
+    pub(super) disk: Option<PathBuf>,
 }
 
 /// The answer to either. After [`Answer::Launched`] one descriptor: the pidfd of init.

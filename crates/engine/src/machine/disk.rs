@@ -6,6 +6,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::Rights;
+use crate::image;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StateDir {
@@ -29,13 +32,38 @@ pub(super) fn probe(state_dir: &Path) -> StateDir {
     }
 }
 
-pub(super) fn has_images() -> bool {
-    let can_loop = OpenOptions::new().read(true).write(true).open("/dev/loop-control").is_ok();
-    // Not by PATH: an ordinary user's often lacks the sbin directories where it lives.
-    can_loop
-        && ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
-            .into_iter()
-            .any(|directory| Path::new(directory).join("mkfs.ext4").exists())
+/// Can what a sandbox with `--disk` writes be kept on a disk image?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskImages {
+    Usable,
+    /// Only root may mount one.
+    NotRoot,
+    NoLoopDevice,
+    NoMkfs,
+}
+
+impl DiskImages {
+    pub(super) fn probe(rights: Rights) -> Self {
+        let can_loop = || OpenOptions::new().read(true).write(true).open(image::CONTROL).is_ok();
+        match rights {
+            Rights::User { .. } => Self::NotRoot,
+            Rights::Root if !can_loop() => Self::NoLoopDevice,
+            Rights::Root if image::find(image::MKFS).is_err() => Self::NoMkfs,
+            Rights::Root => Self::Usable,
+        }
+    }
+
+    /// What would make it possible; empty when it is.
+    #[must_use]
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Usable => "",
+            Self::NotRoot => "run zeno as root",
+            Self::NoLoopDevice => "sudo modprobe loop",
+            Self::NoMkfs => "install e2fsprogs, for example with `sudo apt-get install e2fsprogs`",
+        }
+    }
 }
 
 fn look(state_dir: &Path) -> io::Result<Disk> {

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cgroup::Layout;
 
-pub use disk::{Disk, StateDir};
+pub use disk::{Disk, DiskImages, StateDir};
 pub use facts::{Inotify, Rights};
 pub use kernel::{Flaw, Kernel};
 pub use overlay::{Idmap, Overlay};
@@ -29,7 +29,6 @@ pub use report::report;
 pub use userns::{Refusal, Userns};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct Machine {
     pub kernel: Kernel,
     pub rights: Rights,
@@ -51,8 +50,7 @@ pub struct Machine {
     pub open_files: u64,
     /// CLOCK_BOOTTIME in seconds: lifetimes are measured through suspend. `None`: the kernel has no such clock.
     pub boot_clock: Option<u64>,
-    /// Loop devices and `mkfs.ext4`, for a hard limit on disk use.
-    pub disk_images: bool,
+    pub disk_images: DiskImages,
 }
 
 /// Looks at the machine. Takes some milliseconds; makes `state_dir` if it is not there.
@@ -77,6 +75,6 @@ pub fn probe(state_dir: &Path) -> Machine {
         state_dir: state,
         open_files: facts::open_files(),
         boot_clock: facts::boot_clock(),
-        disk_images: disk::has_images(),
+        disk_images: DiskImages::probe(rights),
     }
 }

@@ -6,7 +6,7 @@ use model::doctor::{Check, Finding, Report};
 use model::limits::Defaults;
 use model::units::Size;
 
-use super::{Machine, Overlay, Rights, StateDir, Userns};
+use super::{DiskImages, Machine, Overlay, Rights, StateDir, Userns};
 use crate::cgroup::{Controller, Standing, Version};
 
 /// Everything worth telling, the indispensable first.
@@ -175,7 +175,6 @@ fn cgroup(machine: &Machine, controller: Controller) -> Check {
         Controller::Cpu => "`--cpus` is refused",
         Controller::Memory => "`--memory` is refused, and nothing caps the memory of all sandboxes together",
         Controller::Pids => "`--pids` is refused, and nothing caps the processes of all sandboxes together",
-        Controller::Freezer => "sandboxes cannot be paused",
     };
     let version = |version: &Version| match version {
         Version::V1 => "v1",
@@ -250,15 +249,14 @@ fn landlock(machine: &Machine) -> Check {
 }
 
 fn images(machine: &Machine) -> Check {
-    if machine.disk_images {
-        return good("disk-images", "loop devices and mkfs.ext4");
-    }
-    less(
-        "disk-images",
-        "no loop device or no mkfs.ext4 for this user",
-        "`--disk` is refused",
-        "run zeno as root, with e2fsprogs installed",
-    )
+    let found = match machine.disk_images {
+        DiskImages::Usable => return good("disk-images", "loop devices and mkfs.ext4"),
+        DiskImages::NotRoot => "only root may mount them",
+        DiskImages::NoLoopDevice => "/dev/loop-control cannot be opened",
+        DiskImages::NoMkfs => "mkfs.ext4 is not installed",
+    };
+    let cost = "what a sandbox with `--disk` writes is kept in memory, and `zeno stop` loses it";
+    less("disk-images", found, cost, machine.disk_images.remedy())
 }
 
 fn good(name: &str, found: impl Into<String>) -> Check {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use model::doctor::Finding;
 
-use super::{Machine, Overlay, Refusal, Rights, StateDir, Userns, probe, report};
+use super::{DiskImages, Machine, Overlay, Refusal, Rights, StateDir, Userns, probe, report};
 
 #[test]
 fn this_machine_as_whoever_runs_the_tests() {
@@ -38,7 +38,8 @@ fn this_machine_as_an_ordinary_user() {
     let machine = as_someone(move || probe(&path));
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "nothing stays behind");
     assert!(matches!(machine.rights, Rights::User { uid: 65533, .. }));
-    assert!(!machine.idmap.state_dir && !machine.idmap.root && !machine.disk_images);
+    assert!(!machine.idmap.state_dir && !machine.idmap.root);
+    assert_eq!(machine.disk_images, DiskImages::NotRoot);
     check_report(&machine, home.path());
     let checks = report(&machine, home.path()).checks;
     let memory = checks.iter().find(|check| check.name == "cgroup-memory").unwrap();

@@ -1,9 +1,11 @@
 //! Raw calls that no safe wrapper has: one small function each, returning `io::Result` and owned descriptors.
 
+mod loops;
 mod net;
 mod process;
 mod send;
 
+pub(crate) use loops::{configure_loop, free_loop};
 pub(crate) use net::loopback_up;
 pub(crate) use process::{
     Clone3, Cloned, clone3, close_all_but, default_signals, exec, fork, leave, signal_descriptor,

@@ -5,17 +5,17 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use model::Caveat;
 use model::caveat::CaveatKind;
 use model::limits::Defaults;
 use model::mask::Masks;
 use model::net::Net;
 use model::sandbox::{CreateRequest, Masked};
-use model::Caveat;
 use rustix::fs::StatVfsMountFlags;
 
 use super::hide::Hiding;
 use super::mounts::{self, Mount};
-use super::plan::{Lower, Meta, Part, Plan, Root};
+use super::plan::{DiskKind, Lower, Meta, Part, Plan, Root};
 use super::skeleton::Skeleton;
 use crate::capture::{FROZEN_ROOT, Frozen};
 use crate::launcher::Rights;
@@ -33,6 +33,7 @@ pub struct Planner {
 pub struct Ask<'a> {
     pub request: &'a CreateRequest,
     pub frozen: Option<&'a Frozen>,
+    pub disk_kind: DiskKind,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -80,11 +81,6 @@ impl Planner {
         for (place, part) in parts.iter_mut().enumerate() {
             part.name = place.to_string();
         }
-        if ask.request.limits.disk.is_some() {
-            let text =
-                "what it writes is kept in memory, so that --disk holds; `zeno stop` and a restart lose it";
-            caveats.push(Caveat::new(CaveatKind::Durability, text));
-        }
         if ask.request.net == Net::Host {
             let text = "the sandbox uses the host's network, unfiltered; abstract sockets of the host can be reached too";
             caveats.push(Caveat::new(CaveatKind::Network, text));
@@ -97,6 +93,7 @@ impl Planner {
             nested: ask.request.nested,
             pids: ask.request.limits.pids.unwrap_or(Defaults::PIDS).into(),
             disk: ask.request.limits.disk.map(|size| size.0),
+            disk_kind: ask.disk_kind,
         };
         Ok((plan, masked, caveats))
     }

@@ -10,4 +10,4 @@ mod plan;
 mod skeleton;
 
 pub use build::{Ask, Planner, ViewError};
-pub use plan::{Bone, BoneKind, Hidden, HiddenKind, Lower, Meta, Part, Plan, Root};
+pub use plan::{Bone, BoneKind, DiskKind, Hidden, HiddenKind, Lower, Meta, Part, Plan, Root};

@@ -16,9 +16,29 @@ pub struct Plan {
     pub nested: bool,
     /// Processes of one user inside.
     pub pids: u64,
-    /// What it writes goes to a file system of its own with this many bytes, in memory, instead of to the store.
+    /// What it writes goes to a file system of its own with this many bytes, instead of to the store.
     #[serde(default)]
     pub disk: Option<u64>,
+    /// Where that file system is.
+    #[serde(default)]
+    pub disk_kind: DiskKind,
+}
+
+impl Plan {
+    /// The size of the sandbox's disk image, if it has one.
+    #[must_use]
+    pub fn image(&self) -> Option<u64> {
+        self.disk.filter(|_| self.disk_kind == DiskKind::Image)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DiskKind {
+    /// A tmpfs, lost with the sandbox's processes.
+    #[default]
+    Memory,
+    /// A file in the sandbox's folder ([`crate::image`]).
+    Image,
 }
 
 impl Plan {

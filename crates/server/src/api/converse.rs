@@ -2,9 +2,9 @@
 //! left behind whenever the caller leaves.
 
 use axum::response::Response;
-use control::Control;
+use control::MemoryWatch;
 use model::exec::Progress;
-use model::{Code, Problem, Sandbox, SandboxId};
+use model::{Code, Problem, Sandbox};
 use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 
@@ -16,16 +16,23 @@ use super::relay::{End, relay};
 /// A command that runs.
 pub(super) struct Begun {
     pub(super) init: UnixStream,
+    pub(super) memory: MemoryWatch,
     /// Told to the caller before the rest.
     pub(super) sandbox: Option<Box<Sandbox>>,
     /// How to remove the sandbox when the command has ended.
     pub(super) removal: Option<Removal>,
 }
 
-/// A throwaway and whoever removes it.
-pub(super) struct Removal {
-    pub(super) control: Control,
-    pub(super) id: SandboxId,
+/// Removes a throwaway.
+pub(super) type Removal = Box<dyn FnOnce(Fate) -> Removing + Send>;
+pub(super) type Removing = std::pin::Pin<Box<dyn Future<Output = Result<(), Problem>> + Send>>;
+
+/// What became of a throwaway's command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Ended,
+    /// Nobody waits for it any more; it may still run.
+    Abandoned,
 }
 
 /// Where the work before the command reports to. Only the latest report is kept.
@@ -119,7 +126,7 @@ async fn abandon(begun: Result<Begun, Problem>) {
 }
 
 async fn remove_unheard(removal: Removal) {
-    if let Err(problem) = removal.control.destroy(&removal.id.to_string()).await {
+    if let Err(problem) = removal(Fate::Abandoned).await {
         tracing::error!(?problem, "failed to remove a throwaway sandbox that nobody waits for");
     }
 }
@@ -151,16 +158,16 @@ where
 }
 
 async fn speak(begun: Begun, mut out: Out, incoming: &mut Incoming, stop: &Stop) {
-    let Begun { init, sandbox, removal } = begun;
+    let Begun { init, memory, sandbox, removal } = begun;
     let end = match sandbox {
         Some(sandbox) => match out.say(Message::Sandbox(sandbox)).await {
-            Ok(()) => relay(init, &mut out, incoming, stop).await,
+            Ok(()) => relay(init, &memory, &mut out, incoming, stop).await,
             Err(gone) => {
                 log_gone(Err(gone));
                 End::CallerGone
             }
         },
-        None => relay(init, &mut out, incoming, stop).await,
+        None => relay(init, &memory, &mut out, incoming, stop).await,
     };
     let Some(removal) = removal else { return };
     match end {
@@ -168,7 +175,7 @@ async fn speak(begun: Begun, mut out: Out, incoming: &mut Incoming, stop: &Stop)
         End::Stopping => {}
         End::CallerGone | End::Failed => remove_unheard(removal).await,
         End::Ended => {
-            let last = match removal.control.dismiss(removal.id).await {
+            let last = match removal(Fate::Ended).await {
                 Ok(()) => Message::Removed,
                 Err(problem) => Message::Problem(problem),
             };

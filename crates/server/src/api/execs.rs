@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use control::Conversation;
 use model::exec::{Exec, ExecRequest, FrameKind, Outcome, RunRequest};
 use model::{Code, Problem};
 use schemars::JsonSchema;
@@ -12,7 +13,7 @@ use tokio::net::UnixStream;
 
 use super::App;
 use super::body::{Input, Which, WhichExec};
-use super::converse::{Begun, Removal, converse};
+use super::converse::{Begun, Fate, Removal, Removing, converse};
 use super::peer::Caller;
 use super::query::{Param, ParamKind, Query};
 use super::refusal::Refusal;
@@ -39,9 +40,19 @@ pub(super) async fn run(
     let App { control, stop, .. } = app;
     converse(caller, stop, move |reports| async move {
         let keep = request.keep;
-        let (sandbox, init) = control.run(request, &|progress| reports.put(progress)).await?;
-        let removal = if keep { None } else { Some(Removal { control, id: sandbox.id }) };
-        Ok(Begun { init, sandbox: Some(Box::new(sandbox)), removal })
+        let (sandbox, Conversation { stream: init, memory }) =
+            control.run(request, &|progress| reports.put(progress)).await?;
+        let id = sandbox.id;
+        let removal = move |fate: Fate| {
+            Box::pin(async move {
+                match fate {
+                    Fate::Ended => control.dismiss(id).await,
+                    Fate::Abandoned => control.destroy(&id.to_string()).await.map(drop),
+                }
+            }) as Removing
+        };
+        let removal = if keep { None } else { Some(Box::new(removal) as Removal) };
+        Ok(Begun { init, memory, sandbox: Some(Box::new(sandbox)), removal })
     })
     .await
 }
@@ -55,11 +66,12 @@ pub(super) async fn exec(
 ) -> Result<Response, Refusal> {
     let App { control, stop, .. } = app;
     if query.only(EXEC)?.flag("detach")?.unwrap_or(false) {
-        let exec = started(control.exec(&which, request).await?).await?;
+        let exec = started(control.exec(&which, request).await?.stream).await?;
         return Ok((StatusCode::ACCEPTED, Json(exec)).into_response());
     }
     converse(caller, stop, move |_| async move {
-        Ok(Begun { init: control.exec(&which, request).await?, sandbox: None, removal: None })
+        let Conversation { stream: init, memory } = control.exec(&which, request).await?;
+        Ok(Begun { init, memory, sandbox: None, removal: None })
     })
     .await
 }
@@ -71,7 +83,8 @@ pub(super) async fn attach(
 ) -> Result<Response, Refusal> {
     let App { control, stop, .. } = app;
     converse(caller, stop, move |_| async move {
-        Ok(Begun { init: control.attach(&which, exec).await?, sandbox: None, removal: None })
+        let Conversation { stream: init, memory } = control.attach(&which, exec).await?;
+        Ok(Begun { init, memory, sandbox: None, removal: None })
     })
     .await
 }
@@ -106,17 +119,25 @@ pub(super) async fn started(init: UnixStream) -> Result<Exec, Problem> {
         }
         Some((kind @ FrameKind::Ended, payload)) => {
             let outcome: Outcome = typed(kind, &payload).map_err(|error| internal(&error))?;
-            let problem = Problem::new(Code::BadRequest, "the command did not start");
-            let causes = match plain_outcome(outcome) {
-                Outcome::NotStarted { reason, .. } | Outcome::SandboxEnded { reason } => vec![reason],
-                Outcome::Exited { .. }
-                | Outcome::Signaled { .. }
-                | Outcome::TimedOut
-                | Outcome::OutputLimit => Vec::new(),
-            };
-            Err(Problem { causes, ..problem })
+            Err(not_started(plain_outcome(outcome)))
         }
         Some((kind, _)) => Err(internal(&Violation::Kind { kind })),
         None => Err(Problem::new(Code::NotReady, "the sandbox ended before the command started")),
+    }
+}
+
+fn not_started(outcome: Outcome) -> Problem {
+    let problem = Problem::new(Code::BadRequest, "the command did not start");
+    match outcome {
+        Outcome::NotStarted { code: 127, reason } => Problem::new(Code::ProgramNotFound, reason),
+        Outcome::NotStarted { code: 126, reason } => Problem::new(Code::ProgramNotExecutable, reason),
+        Outcome::NotStarted { reason, .. } | Outcome::SandboxEnded { reason } => {
+            Problem { causes: vec![reason], ..problem }
+        }
+        Outcome::Exited { .. }
+        | Outcome::Signaled { .. }
+        | Outcome::TimedOut
+        | Outcome::OutputLimit
+        | Outcome::OutOfMemory { .. } => problem,
     }
 }

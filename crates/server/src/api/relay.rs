@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use bytes::Bytes;
+use control::MemoryWatch;
 use model::exec::{Exec, FrameKind, Outcome, Window};
 use model::{Code, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,15 +31,26 @@ pub(super) enum End {
     Stopping,
 }
 
-pub(super) async fn relay(init: UnixStream, out: &mut Out, incoming: &mut Incoming, stop: &Stop) -> End {
+pub(super) async fn relay(
+    init: UnixStream,
+    memory: &MemoryWatch,
+    out: &mut Out,
+    incoming: &mut Incoming,
+    stop: &Stop,
+) -> End {
     let (read, write) = init.into_split();
     tokio::select! {
-        end = outwards(FrameReader::new(read), out, stop) => end,
+        end = outwards(FrameReader::new(read), memory, out, stop) => end,
         () = inwards(incoming, FrameWriter::new(write)) => End::CallerGone,
     }
 }
 
-async fn outwards(mut init: FrameReader<OwnedReadHalf>, out: &mut Out, stop: &Stop) -> End {
+async fn outwards(
+    mut init: FrameReader<OwnedReadHalf>,
+    memory: &MemoryWatch,
+    out: &mut Out,
+    stop: &Stop,
+) -> End {
     let mut started = false;
     loop {
         let frame = tokio::select! {
@@ -46,6 +58,7 @@ async fn outwards(mut init: FrameReader<OwnedReadHalf>, out: &mut Out, stop: &St
             () = stop.requested() => return End::Stopping,
         };
         let message = match from_init(frame, started) {
+            Ok(Message::Ended(outcome)) => Message::Ended(memory.judge(outcome)),
             Ok(message) => message,
             Err(violation) => {
                 tracing::warn!(error = &violation as &dyn std::error::Error, "init broke the protocol");
@@ -205,6 +218,8 @@ pub(super) fn plain_outcome(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::NotStarted { code, reason } => Outcome::NotStarted { code, reason: plain(&reason) },
         Outcome::SandboxEnded { reason } => Outcome::SandboxEnded { reason: plain(&reason) },
+        // Init cannot know; the daemon asks the kernel.
+        Outcome::OutOfMemory { code, .. } => Outcome::Exited { code },
         Outcome::Exited { .. } | Outcome::Signaled { .. } | Outcome::TimedOut | Outcome::OutputLimit => {
             outcome
         }

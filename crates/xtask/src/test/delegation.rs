@@ -11,7 +11,7 @@ use super::user::User;
 use crate::files::{self, FileError};
 
 /// The controllers zeno's limits rest on.
-const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "freezer"];
+const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 
 #[derive(Debug)]
 pub(super) struct Delegation {

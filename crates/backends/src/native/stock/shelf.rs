@@ -156,8 +156,7 @@ impl Stock {
 
     pub(super) fn take_spent(&self, wanted: &Stored) -> Option<Spent> {
         let mut shelf = self.shelf();
-        let at =
-            shelf.spent.iter().position(|spent| spent.stored.plan.shows_the_same_as(&wanted.plan))?;
+        let at = shelf.spent.iter().position(|spent| spent.stored.plan.shows_the_same_as(&wanted.plan))?;
         Some(shelf.spent.remove(at))
     }
 

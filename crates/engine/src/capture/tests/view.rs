@@ -153,10 +153,24 @@ fn nothing_changed_is_the_same_generation() {
     }
     let seen = std::cell::Cell::new(super::super::Progress::default());
     let holder = lab.holder();
-    let first = lab.captures.freeze(&lab.work(), holder, &[], &|step| if let Step::Copying(progress) = step { seen.set(progress) }).unwrap();
+    let first = lab
+        .captures
+        .freeze(&lab.work(), holder, &[], &|step| {
+            if let Step::Copying(progress) = step {
+                seen.set(progress)
+            }
+        })
+        .unwrap();
     assert!(seen.get().files > 10 && seen.get().bytes > 1000, "{seen:?}");
     seen.set(super::super::Progress::default());
-    let second = lab.captures.freeze(&lab.work(), holder, &[], &|step| if let Step::Copying(progress) = step { seen.set(progress) }).unwrap();
+    let second = lab
+        .captures
+        .freeze(&lab.work(), holder, &[], &|step| {
+            if let Step::Copying(progress) = step {
+                seen.set(progress)
+            }
+        })
+        .unwrap();
     assert_eq!((seen.get().files, first.generation), (0, second.generation));
     assert_eq!(first.parts[0].layers, second.parts[0].layers);
     // A restart has to look, and finds the same.

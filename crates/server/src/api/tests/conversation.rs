@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{get, post};
 use bytes::Bytes;
+use control::MemoryWatch;
 use futures_util::StreamExt;
 use model::exec::{Exec, FrameKind, Outcome, Progress, Window};
 use model::{Code, ExecId, Problem};
 use tokio::net::UnixStream;
 use tokio::sync::{Mutex, Notify};
 
-use super::super::converse::{Begun, Removal, converse};
+use super::super::converse::{Begun, Removal, Removing, converse};
 use super::super::peer::Caller;
 use super::super::{Stop, body::Input, execs};
 use super::{Init, served, soon};
@@ -37,12 +38,15 @@ async fn stage() -> Stage {
         let (removed, stop) = (Arc::clone(&removed), stop.clone());
         async move |caller: Caller| {
             let init = theirs.lock().await.take().expect("one conversation per stage");
-            let removal = async move {
+            let removal = move |_| {
                 removed.notify_one();
-                Ok(())
+                Box::pin(async { Ok(()) }) as Removing
             };
-            let removal = Some(Box::pin(removal) as Removal);
-            converse(caller, stop, |_| async { Ok(Begun { init, sandbox: None, removal }) }).await
+            let removal = Some(Box::new(removal) as Removal);
+            converse(caller, stop, |_| async {
+                Ok(Begun { init, memory: MemoryWatch::default(), sandbox: None, removal })
+            })
+            .await
         }
     };
     let router = Router::new()

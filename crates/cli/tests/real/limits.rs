@@ -1,0 +1,155 @@
+//! Limits that were asked for: hard, told, and gone with the sandbox.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Ran, is_root};
+use crate::traces::loops;
+use crate::wait::until;
+
+const MIB: u64 = 1 << 20;
+
+/// Fills the sandbox's disk and says how much it took.
+fn fill(home: &Home, name: &str) -> u64 {
+    let ran = home.exec(name, "dd if=/dev/zero of=/var/tmp/zeno-fill bs=64k; stat -c %s /var/tmp/zeno-fill");
+    assert!(ran.err().contains("No space left on device"), "{ran}");
+    ran.out().trim().parse().unwrap()
+}
+
+fn written(home: &Home, name: &str) -> u64 {
+    let text = home.json(&["status", name])["written"].as_str().unwrap().to_owned();
+    text.parse::<model::units::Size>().map_or(0, |size| size.0)
+}
+
+#[test]
+fn a_disk_ends_where_it_was_told_to() {
+    let home = Home::new();
+    home.create("box", &["--disk", "16MiB"]);
+    assert!(written(&home, "box") < MIB);
+    let filled = fill(&home, "box");
+    assert!((12 * MIB..=16 * MIB).contains(&filled), "{filled}");
+    let counted = written(&home, "box");
+    assert!((filled..=16 * MIB).contains(&counted), "{counted}");
+    // Every part of the view is on the same disk.
+    let ran = home.exec("box", "head -c 1M /dev/zero > /tmp/more");
+    assert!(ran.err().contains("No space left on device"), "{ran}");
+    home.exec("box", "rm /var/tmp/zeno-fill");
+    assert!(written(&home, "box") < MIB, "what was removed is free again");
+    assert_eq!(home.exec("box", "echo little > /tmp/more; cat /tmp/more").out(), "little\n");
+}
+
+#[test]
+fn a_disk_survives_stop_or_says_that_it_does_not() {
+    let home = Home::new();
+    home.create("box", &["--disk", "16MiB"]);
+    let caveats = home.json(&["get", "box"])["caveats"].clone();
+    let volatile = caveats.as_array().unwrap().iter().any(|caveat| caveat["kind"] == "durability");
+    assert_eq!(volatile, !is_root(), "{caveats}");
+    home.exec("box", "cd /var/tmp; head -c 3M /dev/urandom > kept; sha256sum kept > sum; chmod 600 kept; rm -f /etc/hostname");
+    let before = written(&home, "box");
+    assert!((3 * MIB..4 * MIB).contains(&before), "{before}");
+    home.ok(&["stop", "box"]);
+    assert_eq!(loops(&home.path()).len(), 0);
+    let check = "cd /var/tmp; sha256sum -c sum; stat -c %a kept; test -e /etc/hostname; echo $?";
+    if is_root() {
+        let stopped = written(&home, "box");
+        assert!(stopped.abs_diff(before) < MIB / 4, "{stopped}, before {before}");
+        for _ in 0..3 {
+            home.ok(&["start", "box"]);
+            assert_eq!(home.exec("box", check).out(), "kept: OK\n600\n1\n");
+            home.ok(&["stop", "box"]);
+        }
+        home.ok(&["start", "box"]);
+        let filled = fill(&home, "box");
+        assert!((8 * MIB..13 * MIB).contains(&filled), "the limit holds as before: {filled}");
+    } else {
+        assert_eq!(written(&home, "box"), 0);
+        home.ok(&["start", "box"]);
+        assert_ne!(home.exec("box", "test -e /var/tmp/kept").code, 0);
+        assert!(fill(&home, "box") <= 16 * MIB);
+    }
+}
+
+/// That nothing is left of a throwaway's disk, and of one that is destroyed, every home looks at its end.
+#[test]
+fn a_disk_goes_with_its_sandbox_even_without_a_daemon() {
+    let home = Home::new();
+    assert_eq!(home.run(&["--disk", "16MiB"], "echo > /var/tmp/zeno-file").code, 0);
+    assert_eq!(loops(&home.path()).len(), 0);
+    home.create("box", &["--disk", "16MiB", "--ttl", "3s"]);
+    home.exec("box", "echo text > /var/tmp/zeno-file");
+    assert_eq!(loops(&home.path()).len(), usize::from(is_root()));
+    home.crash();
+    assert_eq!(home.exec("box", "cat /var/tmp/zeno-file").out(), "text\n", "it lives on");
+    home.crash();
+    until("the sandbox's time to be over", || home.processes().is_empty().then_some(()));
+    until("its disk to be let go", || loops(&home.path()).is_empty().then_some(()));
+    assert_eq!(home.daemon(), None, "nobody else did it");
+}
+
+#[test]
+fn a_disk_that_cannot_be_is_refused() {
+    if !is_root() {
+        println!("skipped: an ordinary user's disk is in memory and can have any size");
+        return;
+    }
+    let home = Home::new();
+    for (size, why) in
+        [("100KiB", "less than the smallest disk"), ("9000000TiB", "could not make a disk image")]
+    {
+        let ran = home.zeno(&["create", "--no-workspace", "--disk", size, "--json"]);
+        assert_eq!(ran.code, 2, "{ran}");
+        let problem: Value = serde_json::from_str(&ran.err()).unwrap();
+        assert_eq!(problem["code"], "bad_request");
+        assert!(problem["causes"][0].as_str().unwrap().contains(why), "{ran}");
+    }
+    assert_eq!(home.ok(&["list", "-q"]), "");
+}
+
+/// Where cgroups cannot be used a memory limit is refused; the suite runs where they can, too.
+fn is_refused(ran: &Ran) -> bool {
+    ran.code == 125 && ran.err().contains("this machine cannot enforce --memory")
+}
+
+#[test]
+fn want_of_memory_is_told() {
+    let home = Home::new();
+    let told = "zeno: killed: out of memory (limit 64MiB); give more with --memory\n";
+    // `tail` keeps the last line, and zeros have no end of line.
+    let ran = home.zeno(&["run", "--no-workspace", "--memory", "64MiB", "--", "tail", "/dev/zero"]);
+    if is_refused(&ran) {
+        println!("skipped: no memory limits here");
+        return;
+    }
+    assert_eq!((ran.code, ran.err().as_str()), (137, told), "the command itself was killed");
+    // And one that it started.
+    let ran = home.run(&["--memory", "64MiB"], "tail /dev/zero; exit 3");
+    assert!(ran.code == 3 && ran.err().ends_with(told), "{ran}");
+
+    home.create("box", &["--memory", "64MiB"]);
+    let answer = home.ask("POST", "/v1/sandboxes/box/exec", br#"{"argv":["tail","/dev/zero"]}"#);
+    let outcome = answer.lines().last().unwrap()["outcome"].clone();
+    assert_eq!(outcome, json!({ "kind": "out-of-memory", "code": 137, "limit": "64MiB" }));
+    let memory = home.json(&["status", "box"])["memory"].clone();
+    assert_eq!(memory["killed"], 1);
+    // What was killed before is not held against the next.
+    let ran = home.exec("box", "kill -9 $$");
+    assert_eq!((ran.code, ran.err().as_str()), (137, ""));
+    let ran = home.exec("box", "tail /dev/zero; exit 0");
+    assert!(ran.code == 0 && !ran.err().contains("zeno:"), "who copes with it does not fail: {ran}");
+}
+
+#[test]
+fn a_limit_of_zero_is_refused_by_every_face() {
+    let home = Home::new();
+    home.ok(&["daemon", "start"]);
+    for (name, zero) in [("memory", "\"0B\""), ("disk", "\"0\""), ("pids", "0"), ("cpus", "\"0\"")] {
+        let body = format!(r#"{{"limits":{{"{name}":{zero}}}}}"#);
+        let answer = home.ask("POST", "/v1/sandboxes", body.as_bytes());
+        let problem = answer.json();
+        assert_eq!((answer.status, &problem["code"]), (400, &json!("bad_request")), "{problem}");
+        assert!(problem.to_string().contains(if name == "cpus" { "processors" } else { name }), "{problem}");
+        let ran = home.zeno(&["create", "--no-workspace", &format!("--{name}"), "0"]);
+        assert_eq!(ran.code, 2, "{ran}");
+    }
+    assert_eq!(home.ok(&["list", "-a", "-q"]), "");
+}
