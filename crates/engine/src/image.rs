@@ -105,9 +105,11 @@ impl Superblock {
         u32::from_le_bytes([0, 1, 2, 3].map(|byte| self.0[at + byte])).into()
     }
 
-    /// Was it unmounted in order?
+    /// Was it unmounted in order, and had no errors?
     fn is_clean(&self) -> bool {
-        self.0[0x3A] & 1 != 0
+        const UNMOUNTED: u8 = 1;
+        const ERRORS: u8 = 2;
+        self.0[0x3A] & (UNMOUNTED | ERRORS) == UNMOUNTED
     }
 
     fn used(&self) -> u64 {

@@ -15,13 +15,13 @@ pub struct Limits {
     /// Processors, for example `1.5`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Cpus>,
-    /// Memory, page cache included.
+    /// Memory, page cache and what it writes to a tmpfs included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
     /// Processes and threads at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pids: Option<u32>,
-    /// Bytes the sandbox may write to disk.
+    /// Bytes the sandbox may write: all it writes is on a file system of this size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<Size>,
     /// Lifetime of the sandbox from its creation, measured through suspend.

@@ -8,6 +8,9 @@ pub(super) fn page() -> String {
     let mut text = format!("{NOTICE}# Limits\n\n## What can be asked for\n\n");
     text += "A limit that is asked for is enforced hard, or the request is refused.\n\n";
     text += &table(["field", "meaning"], fields());
+    text += "\n## What makes it hard\n\n";
+    text += DELEGATION;
+    text += &table(["limit", "as root", "as a user with delegated cgroups", "as a user without"], enforced());
     text += "\n## What holds otherwise\n\n";
     text += "A default that this machine cannot enforce is a caveat, shown by `zeno status`.\n\n";
     text += &table(["what", "default", "how"], defaults());
@@ -22,6 +25,54 @@ fn fields() -> Vec<[String; 2]> {
         schema["description"].as_str().expect("every limit says what it means").replace('\n', " ")
     };
     fields.iter().map(|(name, schema)| [format!("`{name}`"), described(schema)]).collect()
+}
+
+/// What stands behind each limit, for each kind of user.
+fn enforced() -> Vec<[String; 4]> {
+    let refused = "refused; with `best_effort` a caveat";
+    let shared = "cgroup";
+    let memory_disk = "a tmpfs of this size: `ENOSPC` when full; it takes memory and is lost by `zeno stop`, which is a caveat";
+    let clock = "the sandbox's first process keeps the clock, with or without a daemon";
+    let rows = [
+        ["`cpus`", "cgroup quota: it gets no more time", shared, refused],
+        [
+            "`memory`",
+            "cgroup: at the limit the kernel kills a process of the sandbox, and the command's outcome is `out-of-memory`; \
+             swap is no way out",
+            shared,
+            refused,
+        ],
+        [
+            "`pids`",
+            "cgroup: `fork` gives `EAGAIN`",
+            shared,
+            "refused; with `best_effort` RLIMIT_NPROC of the same number, which is hard too",
+        ],
+        [
+            "`disk`",
+            "an ext4 image of this size, some three percent of it for bookkeeping: `ENOSPC` when full, kept by `zeno stop`. \
+             Without `mkfs.ext4` or loop devices as for a user. It takes room only as it fills; should the \
+             real disk be full before, what was written last is lost and the image turns read-only inside",
+            memory_disk,
+            memory_disk,
+        ],
+        ["`ttl`, `idle`", clock, clock, clock],
+        [
+            "processes of one user, by default",
+            "RLIMIT_NPROC; root inside can be several users, and each is counted by itself",
+            "RLIMIT_NPROC; there is only one user",
+            "the same",
+        ],
+        ["memory and processes of all together, by default", shared, shared, "not held: a caveat"],
+        [
+            "bytes written, by default",
+            "not hard: looked at every few seconds, and the sandbox is stopped",
+            "the same",
+            "the same",
+        ],
+        ["open files of one process", "RLIMIT_NOFILE", "the same", "the same"],
+    ];
+    rows.map(|row| row.map(str::to_owned)).to_vec()
 }
 
 fn defaults() -> Vec<[String; 3]> {
@@ -50,3 +101,9 @@ fn defaults() -> Vec<[String; 3]> {
     ];
     rows.map(|(what, value, how)| [what.to_owned(), value, how.to_owned()]).to_vec()
 }
+
+const DELEGATION: &str = "\
+An ordinary user has cgroups when an administrator delegated some: `zeno doctor` prints the commands. `zeno status` shows each
+caveat of a sandbox.
+
+";
