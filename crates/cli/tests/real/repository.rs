@@ -9,6 +9,9 @@ use std::process::Command;
 use crate::files::listing;
 use crate::home::{Home, Ran, finish};
 
+/// Path, rights and bytes of every file.
+type Listing = Vec<(Vec<u8>, u32, Vec<u8>)>;
+
 /// A line for a shell in the repository, and what it says.
 type Case = (&'static str, &'static str);
 
@@ -157,7 +160,7 @@ impl Yard {
     }
 
     /// Every file with its bytes and rights, the git folders among them, and what git says of it.
-    fn state(&self) -> (Vec<(Vec<u8>, u32, Vec<u8>)>, Vec<String>) {
+    fn state(&self) -> (Listing, Vec<String>) {
         let asked = [&self.clone, &self.linked].into_iter().flat_map(|place| {
             [git(place, &["--no-optional-locks", "status", "--porcelain"]), git(place, &["show-ref"])]
         });
