@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::files::listing;
+use crate::files::{Listing, listing};
 use crate::home::{Home, Ran, finish};
 
 /// A line for a shell in the repository, and what it says.
@@ -157,7 +157,7 @@ impl Yard {
     }
 
     /// Every file with its bytes and rights, the git folders among them, and what git says of it.
-    fn state(&self) -> (Vec<(Vec<u8>, u32, Vec<u8>)>, Vec<String>) {
+    fn state(&self) -> (Listing, Vec<String>) {
         let asked = [&self.clone, &self.linked].into_iter().flat_map(|place| {
             [git(place, &["--no-optional-locks", "status", "--porcelain"]), git(place, &["show-ref"])]
         });
