@@ -76,9 +76,8 @@ fn mistakes_on_the_command_line() {
     ");
     insta::assert_snapshot!(shown(&["exec", "-d", "taken", "--", "no-such-program"]), @"
     ------- stderr -------
-    error: the command did not start
-      because: no command `no-such-program` in the sandbox
-    [exit 125]
+    zeno: no command `no-such-program` in the sandbox
+    [exit 127]
     ");
     insta::assert_snapshot!(shown(&["kill", "taken", "99"]), @"
     ------- stderr -------
@@ -129,12 +128,28 @@ fn a_workspace_that_vanished() {
     assert_eq!(home.exec("box", "cat work/file").out(), "frozen");
 }
 
+/// Root can mount a small disk that the daemon sees; everybody can give a sandbox one.
 #[test]
 fn a_full_disk() {
-    if !is_root() {
-        println!("skipped: only root can mount a small disk that the daemon sees");
-        return;
+    if is_root() {
+        a_full_disk_of_zenos_own();
     }
+    let home = Home::new();
+    home.create("box", &["--disk", "2MiB"]);
+    home.create("other", &[]);
+    let ran = home.exec("box", "dd if=/dev/zero of=/var/tmp/zeno-real-big bs=64k");
+    assert!(ran.err().contains("No space left on device"), "{ran}");
+    assert_eq!(
+        home.exec("box", "rm /var/tmp/zeno-real-big && echo text > /var/tmp/file && cat /var/tmp/file").out(),
+        "text\n"
+    );
+    assert_eq!(
+        home.exec("other", "head -c 4M /dev/zero > /var/tmp/big && wc -c < /var/tmp/big").out(),
+        "4194304\n"
+    );
+}
+
+fn a_full_disk_of_zenos_own() {
     let home = Home::on_small_disk();
     home.create("box", &[]);
     let ran = home.exec("box", "dd if=/dev/zero of=/var/tmp/zeno-real-big bs=64k");

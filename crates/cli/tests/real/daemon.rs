@@ -1,7 +1,7 @@
 //! The daemon's own life: started when needed, one per home, killed at any moment without loss.
 
 use std::fs::{self, File, Permissions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -138,9 +138,9 @@ fn only_a_socket_of_ours_is_spoken_to() {
     assert!(ran.err().contains("or is no socket; not connecting"), "{ran}");
     fs::rename(&hidden, &socket).unwrap();
     home.ok(&["list"]);
-    // Only root can give a socket away.
+    let given = chown(&socket, Some(12345), None);
     if is_root() {
-        chown(&socket, Some(12345), None).unwrap();
+        given.unwrap();
         insta::assert_snapshot!(home.plain(&home.zeno(&["list"])), @"
         ------- stderr -------
         error: the socket `FOLDER/home/daemon.sock` belongs to user 12345, or is no socket; not connecting
@@ -148,6 +148,13 @@ fn only_a_socket_of_ours_is_spoken_to() {
         [exit 7]
         ");
         chown(&socket, Some(0), None).unwrap();
+    } else {
+        assert_eq!(
+            given.unwrap_err().kind(),
+            ErrorKind::PermissionDenied,
+            "only root can give a socket away"
+        );
+        home.ok(&["list"]);
     }
 }
 

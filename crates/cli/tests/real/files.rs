@@ -44,8 +44,11 @@ fn a_folder_comes_back_as_it_went() {
     assert!(!Path::new("/var/tmp/there").exists(), "the host has none of it");
 }
 
-/// Each path below with its permissions and contents.
-pub(crate) fn listing(root: &Path) -> Vec<(Vec<u8>, u32, Vec<u8>)> {
+/// Each path with its permissions and contents.
+pub(crate) type Listing = Vec<(Vec<u8>, u32, Vec<u8>)>;
+
+/// All below a folder.
+pub(crate) fn listing(root: &Path) -> Listing {
     let mut all = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {

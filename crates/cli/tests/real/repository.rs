@@ -6,11 +6,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::files::listing;
+use crate::files::{Listing, listing};
 use crate::home::{Home, Ran, finish};
-
-/// Path, rights and bytes of every file.
-type Listing = Vec<(Vec<u8>, u32, Vec<u8>)>;
 
 /// A line for a shell in the repository, and what it says.
 type Case = (&'static str, &'static str);

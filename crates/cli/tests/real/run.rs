@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::home::{Home, finish, is_root};
@@ -177,6 +177,28 @@ fn nothing_a_command_does_reaches_the_host() {
     for path in ["/tmp/zeno-real-tmp", "/var/tmp/zeno-real-var"] {
         assert!(!fs::exists(path).unwrap(), "{path}");
     }
+}
+
+/// Only root can mount; for everyone else nothing changes, and that is seen too.
+#[test]
+fn what_is_mounted_and_unmounted_while_the_daemon_runs_is_seen() {
+    let home = Home::new();
+    let place = home.yard().join("place");
+    fs::create_dir(&place).unwrap();
+    fs::write(place.join("below"), "").unwrap();
+    let look = || home.run(&[], "ls place").out();
+    assert_eq!(look(), "below\n");
+    let mount = Command::new("mount").args(["-t", "tmpfs", "zeno-real"]).arg(&place).output().unwrap();
+    assert_eq!(mount.status.success(), is_root());
+    if is_root() {
+        fs::write(place.join("above"), "").unwrap();
+    }
+    let mounted = look();
+    if is_root() {
+        assert!(Command::new("umount").arg(&place).status().unwrap().success());
+    }
+    assert_eq!(mounted, if is_root() { "above\n" } else { "below\n" });
+    assert_eq!(look(), "below\n");
 }
 
 #[test]

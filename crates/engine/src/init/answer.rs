@@ -43,6 +43,8 @@ impl Init {
     fn request(&mut self, at: usize, request: Request) {
         match request {
             Request::Begin(terms) => {
+                // Without the name it serves just as well.
+                rustix::thread::set_name(c"zeno-init").unwrap_or_default();
                 self.terms = Some(terms);
                 self.idle_since = now();
             }

@@ -69,8 +69,7 @@ fn live(birth: Birth) {
         return;
     };
     let plan = &destiny.plan;
-    let built = name(c"zeno-init")
-        .and(prepared)
+    let built = prepared
         .and_then(|prepared| setup::build(prepared, plan, destiny.mounted.into_iter().zip(given)))
         .and_then(|()| lockdown::lock(plan, birth.rights));
     if let Err(error) = built {

@@ -16,7 +16,7 @@ use super::VERB;
 use super::rights::Rights;
 use super::wire::{Answer, Begin, Launch, LaunchError, PACKET};
 use crate::sys;
-use crate::view::Plan;
+use crate::view::{Plan, mounts};
 
 /// A running launcher. When it dies it is started again at the next order.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Launcher {
 struct Process {
     child: Child,
     socket: OwnedFd,
+    /// The machine's mounts when it was started. It has a namespace of its own, which later ones may never reach.
+    mounts: Vec<u8>,
 }
 
 /// A sandbox to launch.
@@ -57,6 +59,8 @@ pub struct Launched {
 pub enum LauncherError {
     #[error("could not start the launcher")]
     Start(#[source] io::Error),
+    #[error("could not read the list of mounts")]
+    Mounts(#[source] io::Error),
     #[error("could not talk to the launcher")]
     Talk(#[source] io::Error),
     #[error("the launcher's message could not be read")]
@@ -86,8 +90,13 @@ impl Launcher {
     /// Makes a sandbox. Returns when its init exists; init says on the conversation when it is ready.
     pub fn launch(&self, order: Order<'_>) -> Result<Launched, LauncherError> {
         let mut slot = self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let now = mounts::table().map_err(LauncherError::Mounts)?;
         let mut process = match slot.take() {
-            Some(process) => process,
+            Some(process) if process.mounts == now => process,
+            Some(process) => {
+                process.end();
+                Process::start(&self.begin)?
+            }
             None => Process::start(&self.begin)?,
         };
         let Order { plan, folder, join, disk, .. } = order;
@@ -95,7 +104,9 @@ impl Launcher {
         let answer = process.ask(&message, &[order.conversation.as_fd(), order.log.as_fd()]);
         match &answer {
             Err(LauncherError::Talk(_) | LauncherError::Gone | LauncherError::Message(_)) => process.end(),
-            Ok(_) | Err(LauncherError::Start(_) | LauncherError::Launch(_)) => *slot = Some(process),
+            Ok(_) | Err(LauncherError::Start(_) | LauncherError::Mounts(_) | LauncherError::Launch(_)) => {
+                *slot = Some(process)
+            }
         }
         match answer? {
             (Answer::Launched { pid, caveats }, Some(descriptor)) => {
@@ -115,12 +126,14 @@ impl Drop for Launcher {
 
 impl Process {
     fn start(begin: &Begin) -> Result<Self, LauncherError> {
+        // Before it copies them: one too early costs another start, one too late would never be noticed.
+        let mounts = mounts::table().map_err(LauncherError::Mounts)?;
         let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
         let (socket, theirs) = pair.map_err(|error| LauncherError::Start(error.into()))?;
         let mut command = Command::new("/proc/self/exe");
         command.arg(VERB).env_clear().current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null());
         let child = command.spawn().map_err(LauncherError::Start)?;
-        let mut process = Self { child, socket };
+        let mut process = Self { child, socket, mounts };
         match process.ask(begin, &[])? {
             (Answer::Ready, _) => Ok(process),
             (Answer::Failed(error), _) => Err(error.into()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use model::Caveat;
@@ -61,7 +61,7 @@ impl Planner {
 
     /// Makes the plan, and says what it hides and where it falls short.
     pub fn plan(&self, ask: &Ask<'_>) -> Result<(Plan, Vec<Masked>, Vec<Caveat>), ViewError> {
-        let mountinfo = read_whole("/proc/self/mountinfo").map_err(ViewError::Mounts)?;
+        let mountinfo = mounts::table().map_err(ViewError::Mounts)?;
         let mounts = mounts::parse(&mountinfo);
         let (mut hiding, masked) = self.hide(ask);
         let mut caveats = Vec::new();
@@ -251,13 +251,6 @@ impl RealFolders {
         let known = self.0.entry(folder.to_owned()).or_insert_with(|| fs::canonicalize(folder).ok());
         Some(known.as_ref()?.join(name))
     }
-}
-
-/// Reads a file of `/proc`, whose size nobody knows, in few pieces.
-fn read_whole(path: &str) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(16 << 10);
-    fs::File::open(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn machine(mounts: &[Mount], path: &Path) -> Result<Lower, ViewError> {

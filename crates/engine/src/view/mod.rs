@@ -5,7 +5,7 @@
 
 mod build;
 mod hide;
-mod mounts;
+pub(crate) mod mounts;
 mod plan;
 mod skeleton;
 

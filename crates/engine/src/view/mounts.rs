@@ -1,6 +1,8 @@
 //! The machine's mounts, from mountinfo.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +11,13 @@ use std::path::{Path, PathBuf};
 pub(super) struct Mount {
     pub(super) point: PathBuf,
     pub(super) kind: String,
+}
+
+/// The kernel's list of this process's mounts. Read in one piece: nobody knows its size before.
+pub(crate) fn table() -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(16 << 10);
+    File::open("/proc/self/mountinfo")?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads the text of `/proc/self/mountinfo`: what can be seen, shallow first. A mount that a later one
