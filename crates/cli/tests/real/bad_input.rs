@@ -76,9 +76,8 @@ fn mistakes_on_the_command_line() {
     ");
     insta::assert_snapshot!(shown(&["exec", "-d", "taken", "--", "no-such-program"]), @"
     ------- stderr -------
-    error: the command did not start
-      because: no command `no-such-program` in the sandbox
-    [exit 125]
+    zeno: no command `no-such-program` in the sandbox
+    [exit 127]
     ");
     insta::assert_snapshot!(shown(&["kill", "taken", "99"]), @"
     ------- stderr -------
