@@ -285,6 +285,10 @@ async fn a_detached_command_answers_when_it_has_started() {
             frame(FrameKind::Ended as u8, br#"{"kind":"not-started","code":127,"reason":"no such program"}"#),
             Err(Code::ProgramNotFound),
         ),
+        (
+            frame(FrameKind::Ended as u8, br#"{"kind":"not-started","code":125,"reason":"no such user"}"#),
+            Err(Code::BadRequest),
+        ),
         (frame(FrameKind::Stdout as u8, b"early"), Err(Code::Internal)),
         (Vec::new(), Err(Code::NotReady)),
     ];
