@@ -9,6 +9,7 @@ mod files;
 mod generate;
 mod packages;
 mod process;
+mod program;
 mod rig;
 mod soak;
 mod test;

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use crate::files::FileError;
 use crate::process::ProcessError;
-use crate::test::SuiteError;
+use crate::program::ProgramError;
 
 pub(crate) use http::Connection;
 pub(crate) use scratch::Scratch;
@@ -32,7 +32,7 @@ pub(crate) enum RigError {
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error(transparent)]
-    Build(#[from] SuiteError),
+    Build(#[from] ProgramError),
     #[error("there is no zeno at {}", path.display())]
     NoZeno { path: PathBuf, source: io::Error },
     #[error("cannot listen for Ctrl-C")]

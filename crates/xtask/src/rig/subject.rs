@@ -1,12 +1,9 @@
 //! Which zeno is looked at, and where.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use super::{RigError, interrupt, scratch};
-use crate::files;
-use crate::process;
-use crate::test::target_folder;
+use crate::program;
 
 /// As it was asked for.
 #[derive(Debug, clap::Args)]
@@ -33,18 +30,9 @@ impl Subject {
             Some(path) => {
                 path.canonicalize().map_err(|source| RigError::NoZeno { path: path.clone(), source })?
             }
-            None => build()?,
+            None => program::zeno(&["--release"])?,
         };
         interrupt::watch()?;
         Ok(Rig { zeno, place: self.scratch.clone() })
     }
-}
-
-fn build() -> Result<PathBuf, RigError> {
-    process::run(
-        Command::new("cargo")
-            .args(["build", "--release", "--quiet", "--package", "cli"])
-            .current_dir(files::root()),
-    )?;
-    Ok(target_folder()?.join("release/zeno"))
 }

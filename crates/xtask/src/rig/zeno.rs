@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use model::exec::{Context, ExecRequest, Outcome, Variable};
+use model::exec::{Context, ExecRequest, Outcome, RunRequest, Variable};
 use model::sandbox::CreateRequest;
 use model::{Sandbox, SandboxId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -91,13 +91,33 @@ impl Zeno {
 /// Makes a sandbox of the workspace around this folder.
 pub(crate) fn create(connection: &mut Connection, folder: &Path) -> Result<SandboxId, RigError> {
     interrupt::check()?;
-    let path = Variable { name: "PATH".into(), value: "/usr/local/bin:/usr/bin:/bin".into() };
-    let context = Context { env: vec![path], cwd: folder.to_owned().into(), ..Context::default() };
-    let request = CreateRequest { context, ..CreateRequest::default() };
-    let body = serde_json::to_string(&request).expect("a request is plain data");
+    let body = serde_json::to_string(&around(folder)).expect("a request is plain data");
     let answer = connection.send("POST", "/v1/sandboxes", &body)?;
     let sandbox: Sandbox = read("/v1/sandboxes", &answer)?;
     Ok(sandbox.id)
+}
+
+fn around(folder: &Path) -> CreateRequest {
+    let path = Variable { name: "PATH".into(), value: "/usr/local/bin:/usr/bin:/bin".into() };
+    let context = Context { env: vec![path], cwd: folder.to_owned().into(), ..Context::default() };
+    CreateRequest { context, ..CreateRequest::default() }
+}
+
+pub(crate) fn run_body(folder: &Path, words: &[&str]) -> String {
+    let argv = words.iter().map(|word| (*word).into()).collect();
+    let exec = ExecRequest { argv, ..ExecRequest::default() };
+    let request = RunRequest { create: around(folder), exec, keep: false };
+    serde_json::to_string(&request).expect("a request is plain data")
+}
+
+/// Makes a sandbox, runs a command in it and removes it, in one call.
+pub(crate) fn run(connection: &mut Connection, body: &str) -> Result<(), RigError> {
+    let answer = connection.send("POST", "/v1/run", body)?;
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    match answer.trim_end().strip_suffix(r#"{"kind":"removed"}"#) {
+        Some(rest) if succeeded(rest) => Ok(()),
+        _ => Err(RigError::Command { sandbox: "a throwaway".to_owned(), answer }),
+    }
 }
 
 /// Runs a command to its end; anything but exit 0 is an error.

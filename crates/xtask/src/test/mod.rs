@@ -11,7 +11,7 @@ use model::env::Environment;
 
 use delegation::{Delegation, DelegationError};
 use suite::Suite;
-pub(crate) use suite::{SuiteError, target_folder};
+use suite::SuiteError;
 use tally::Tally;
 use user::{Staged, UserError};
 

@@ -4,11 +4,10 @@ use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
-use serde::Deserialize;
-
 use super::tally::Tally;
 use crate::files;
 use crate::process::{self, ProcessError};
+use crate::program::{self, Artifact, ProgramError};
 
 #[derive(Debug)]
 pub(super) struct Suite {
@@ -27,20 +26,9 @@ pub(super) struct TestBinary {
 
 impl Suite {
     pub(super) fn build(only: Option<String>) -> Result<Self, SuiteError> {
-        process::run(cargo(&["build", "--quiet", "--package", "cli"]).current_dir(files::root()))?;
-        // Its progress goes to standard error, which stays the caller's.
-        let mut list = cargo(&["test", "--workspace", "--no-run", "--message-format=json"]);
-        let output =
-            list.stderr(Stdio::inherit()).output().map_err(|source| ProcessError::start(&list, source))?;
-        if !output.status.success() {
-            return Err(SuiteError::Build { status: output.status });
-        }
-        let messages = String::from_utf8_lossy(&output.stdout);
-        let binaries = messages.lines().map(test_binary).collect::<Result<Vec<_>, _>>()?;
-        let zeno = target_folder()?.join("debug/zeno");
-        if !zeno.is_file() {
-            return Err(SuiteError::NoZeno { path: zeno });
-        }
+        let zeno = program::zeno(&[])?;
+        let built = program::built(&["test", "--workspace", "--no-run"])?;
+        let binaries = built.into_iter().map(test_binary).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { binaries: binaries.into_iter().flatten().collect(), zeno, only })
     }
 
@@ -98,22 +86,7 @@ fn cargo(words: &[&str]) -> Command {
     command
 }
 
-/// The part of cargo's messages that names executables.
-#[derive(Deserialize)]
-struct Message {
-    reason: String,
-    executable: Option<PathBuf>,
-    manifest_path: Option<PathBuf>,
-    profile: Option<Profile>,
-}
-
-#[derive(Deserialize)]
-struct Profile {
-    test: bool,
-}
-
-fn test_binary(line: &str) -> Result<Option<TestBinary>, SuiteError> {
-    let message: Message = serde_json::from_str(line).map_err(SuiteError::Message)?;
+fn test_binary(message: Artifact) -> Result<Option<TestBinary>, SuiteError> {
     let is_test = message.profile.is_some_and(|profile| profile.test);
     match (message.executable, message.manifest_path) {
         (Some(executable), Some(manifest)) if is_test && message.reason == "compiler-artifact" => {
@@ -125,30 +98,14 @@ fn test_binary(line: &str) -> Result<Option<TestBinary>, SuiteError> {
     }
 }
 
-#[derive(Deserialize)]
-struct Metadata {
-    target_directory: PathBuf,
-}
-
-/// Where cargo puts what it builds, whatever the caller's settings.
-pub(crate) fn target_folder() -> Result<PathBuf, SuiteError> {
-    let output = process::output(&mut cargo(&["metadata", "--no-deps", "--format-version=1"]))?;
-    let metadata: Metadata = serde_json::from_slice(&output).map_err(SuiteError::Message)?;
-    Ok(metadata.target_directory)
-}
-
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SuiteError {
     #[error(transparent)]
     Process(#[from] ProcessError),
-    #[error("the tests do not build: cargo ended with {status}")]
-    Build { status: ExitStatus },
-    #[error("cargo wrote a message that cannot be read")]
-    Message(#[source] serde_json::Error),
+    #[error("could not build the program or its tests")]
+    Build(#[from] ProgramError),
     #[error("{} is outside the workspace", manifest.display())]
     Foreign { manifest: PathBuf },
-    #[error("cargo build left no program at {}", path.display())]
-    NoZeno { path: PathBuf },
     #[error("cannot read the tests' output")]
     Output(#[source] io::Error),
 }

@@ -1,11 +1,12 @@
-//! Create, first exec, destroy: `zeno run -- true` in a repository that did not change since last time.
+//! Create, first exec, destroy, in a repository that did not change since last time: as a caller of the API on a
+//! kept-alive connection, and as `zeno run -- true`, which is that and the start of a program.
 
 use super::contenders;
-use crate::bench::peers::{self, BWRAP, DOCKER, Peer};
+use crate::bench::peers::{self, BWRAP, DOCKER, Peer, Peers};
 use crate::bench::report::{Bar, Direction, Row, Series, Unit};
-use crate::bench::sample::{Lane, interleave, timed};
+use crate::bench::sample::{Lane, Sample, interleave, measured, timed};
 use crate::bench::{Bench, BenchError};
-use crate::rig::{Scratch, Stage};
+use crate::rig::{Scratch, Stage, Zeno, zeno};
 
 const NAME: &str = "throwaway";
 const FILES: usize = 10_000;
@@ -17,28 +18,44 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let scratch = Scratch::new(&bench.rig.place)?;
     let peers = peers::all(bench, &scratch)?;
     let (stage, repository) = Stage::with_repository(&bench.rig, FILES)?;
-    let run = || timed(&mut stage.zeno.run(&repository, &["true"]));
-    let mut lanes = vec![Lane::new("zeno run", run)];
+    let mut connection = stage.zeno.connect()?;
+    let body = zeno::run_body(&repository, &["true"]);
+    let by_call = || measured(|| Ok(zeno::run(&mut connection, &body)?));
+    let by_hand = || timed(&mut stage.zeno.run(&repository, &["true"]));
+    Ok(vec![
+        row(bench, &peers, &stage.zeno, ("`POST /v1/run` with `true`", "zeno, API"), by_call)?,
+        row(bench, &peers, &stage.zeno, ("`zeno run -- true`", "zeno run"), by_hand)?,
+    ])
+}
+
+fn row(
+    bench: &Bench,
+    peers: &Peers,
+    zeno: &Zeno,
+    (what, label): (&str, &str),
+    mut run: impl FnMut() -> Result<Sample, BenchError>,
+) -> Result<Row, BenchError> {
+    let mut lanes = vec![Lane::new(label, &mut run)];
     lanes.extend(peers.usable.iter().map(Peer::lane));
-    let before = stage.zeno.cpu()?;
-    let mut series = interleave(NAME, bench.effort.rounds(ROUNDS), &mut lanes)?;
-    let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
+    let before = zeno.cpu()?;
+    let mut series = interleave(label, bench.effort.rounds(ROUNDS), &mut lanes)?;
+    drop(lanes);
+    let ours = series.remove(0).with_daemon_cpu(zeno.cpu()?.saturating_sub(before));
     series.insert(0, ours);
 
-    let before = stage.zeno.cpu()?;
+    let before = zeno.cpu()?;
     let count = bench.effort.rounds(BACK_TO_BACK);
     let samples = (0..count).map(|_| run()).collect::<Result<_, _>>()?;
-    let run_on = Series::new(format!("zeno run, {count} back to back"), samples)
-        .with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
+    let run_on = Series::new(format!("{label}, {count} back to back"), samples)
+        .with_daemon_cpu(zeno.cpu()?.saturating_sub(before));
 
     let bars = bars(&series, &run_on, peers.at(BWRAP), peers.at(DOCKER));
     let mut contenders = contenders(&series, &peers.absent);
     contenders.insert(1, run_on.ours());
-    let title =
-        format!("create, first exec, destroy: `zeno run -- true`, {FILES}-file repository, unchanged");
+    let title = format!("create, first exec, destroy: {what}, {FILES}-file repository, unchanged");
     let mut notes = vec!["processor time of docker and podman is the client's alone".to_owned()];
     notes.extend(bench.guests.note());
-    Ok(vec![Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes }])
+    Ok(Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes })
 }
 
 fn bars(series: &[Series], run_on: &Series, bwrap: Option<usize>, docker: Option<usize>) -> Vec<Bar> {
