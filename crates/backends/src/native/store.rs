@@ -100,10 +100,8 @@ impl Folder {
         let socket = self.0.join("control.sock");
         fs::remove_file(&socket).map_err(|source| failed(&socket, source))?;
         for part in new {
-            // With this mark overlayfs would not mount it again: it cannot know that nothing was lost.
-            let mark = self.0.join("work").join(&part.name).join("work/incompat/volatile");
-            let removed = fs::remove_file(mark.join("dirty")).and_then(|()| fs::remove_dir(&mark));
-            removed.map_err(|source| failed(&mark, source))?;
+            let work = self.0.join("work").join(&part.name).join("work");
+            remove_mark(&work).map_err(|source| failed(&work, source))?;
         }
         self.redress(old, new)
     }
@@ -150,6 +148,20 @@ pub(super) fn inventory(home: &Path) -> Result<Vec<SandboxId>, NativeError> {
         found.extend(name.to_str().and_then(|name| name.parse::<SandboxId>().ok()));
     }
     Ok(found)
+}
+
+/// Removes the mark with which overlayfs would not mount a work folder again: it cannot know that nothing was lost.
+fn remove_mark(work: &Path) -> io::Result<()> {
+    let incompatible = work.join("incompat");
+    let mark = incompatible.join("volatile");
+    if !rustix::process::geteuid().is_root() {
+        // They show no permission at all, not even to their owner.
+        for folder in [work, &incompatible, &mark] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+        }
+    }
+    fs::remove_file(mark.join("dirty"))?;
+    fs::remove_dir(mark)
 }
 
 fn make_folder(path: &Path) -> Result<(), NativeError> {

@@ -16,6 +16,7 @@ mod lifecycle;
 mod limits;
 mod repository;
 mod run;
+mod stock;
 mod terminal;
 mod traces;
 mod wait;

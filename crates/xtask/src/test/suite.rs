@@ -47,7 +47,12 @@ impl Suite {
             // Output of tests that passed, because a skipped test passes.
             words.extend(["--", "--show-output"]);
         }
-        let status = watch("cargo", &words, |command| command.env("ZENO_BIN", &self.zeno), tally)?;
+        let status = watch(
+            "cargo",
+            &words,
+            |command| command.env("ZENO_BIN", &self.zeno).env("INSTA_UPDATE", "no"),
+            tally,
+        )?;
         // A failure that is not in the count is one that ended a whole binary.
         if !status.success() && tally.failed == 0 {
             tally.broken.push(format!("cargo {} ({status})", words[0]));

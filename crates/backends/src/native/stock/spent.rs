@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use engine::view::Part;
 
@@ -22,8 +23,16 @@ pub(super) struct Spent {
 /// permissions, attributes or flags, sets the time of its last change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Untouched {
-    /// Of each upper folder: inode, seconds and nanoseconds.
-    uppers: Vec<(u64, i64, i64)>,
+    uppers: Vec<Upper>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Upper {
+    inode: u64,
+    /// Seconds and nanoseconds. On older kernels this is coarse, hence the rest.
+    changed: (i64, i64),
+    /// Names. Overlayfs itself may set some.
+    attributes: Vec<u8>,
 }
 
 impl Untouched {
@@ -37,17 +46,20 @@ impl Untouched {
         for part in parts {
             let upper = folder.upper().join(&part.name);
             let stat = fs::symlink_metadata(&upper)?;
-            // On older kernels that time is coarse: what is in the folder counts too.
-            if fs::read_dir(&upper)?.next().is_some() || has_attributes(&upper)? {
+            if fs::read_dir(&upper)?.next().is_some() {
                 return written();
             }
-            uppers.push((stat.ino(), stat.ctime(), stat.ctime_nsec()));
+            let changed = (stat.ctime(), stat.ctime_nsec());
+            uppers.push(Upper { inode: stat.ino(), changed, attributes: attributes(&upper)? });
         }
         Ok(Self { uppers })
     }
 }
 
-fn has_attributes(path: &std::path::Path) -> io::Result<bool> {
-    let mut none: [u8; 0] = [];
-    Ok(rustix::fs::listxattr(path, &mut none)? > 0)
+/// A list that is longer than ours is of nobody we would reuse the folder of.
+fn attributes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut names = vec![0; 1024];
+    let length = rustix::fs::listxattr(path, &mut names)?;
+    names.truncate(length);
+    Ok(names)
 }
