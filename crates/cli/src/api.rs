@@ -160,8 +160,9 @@ impl Api {
         self.client.get("/healthz").await
     }
 
-    pub(crate) async fn stop_daemon(&self) -> Result<(), ClientError> {
-        self.client.post("/v1/daemon/stop", &Empty {}).await
+    /// Returns when the daemon is gone.
+    pub(crate) async fn stop_daemon(self, home: &Path) -> Result<(), ClientError> {
+        server::daemon::stop(home, self.client).await
     }
 
     async fn lines(&self, path: &str) -> Result<Lines, ClientError> {

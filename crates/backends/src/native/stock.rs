@@ -185,6 +185,7 @@ impl Inner {
 
     /// Ends everything in stock.
     pub(super) fn close_stock(&self) {
+        self.stock.close();
         self.clear_stock(|_| true);
         self.stock.drop_spent().iter().for_each(remove);
     }

@@ -48,8 +48,9 @@ async fn status(invocation: &Invocation) -> Result<u8, Failure> {
 }
 
 async fn stop(invocation: &Invocation) -> Result<u8, Failure> {
-    match Api::connect(&invocation.home()?).await {
-        Ok(api) => Waiting::begin("stopping the daemon").watch(api.stop_daemon()).await?,
+    let home = invocation.home()?;
+    match Api::connect(&home).await {
+        Ok(api) => Waiting::begin("stopping the daemon").watch(api.stop_daemon(&home)).await?,
         // What is asked for is already so.
         Err(error) if is_absent(&error) => {}
         Err(error) => return Err(error.into()),

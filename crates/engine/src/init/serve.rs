@@ -97,14 +97,14 @@ impl Init {
         // The first conversation's request is there already.
         self.hear_conversation(0);
         while self.keep_time() {
-            let voices = self.listen();
-            for voice in voices {
-                self.hear(voice);
-            }
             self.tidy();
             if self.terms.is_none() && self.conversations.is_empty() {
                 // Whoever had us made is gone, and nobody else knows of us.
                 return;
+            }
+            let voices = self.listen();
+            for voice in voices {
+                self.hear(voice);
             }
         }
         self.log.append(0, Stream::Note, log::EXPIRED);

@@ -64,6 +64,6 @@ pub enum ClientError {
     /// With what it said last, or the last lines of its log.
     #[error("the daemon did not start{}", if reason.is_empty() { String::new() } else { format!("; it said last:\n{reason}") })]
     NotStarted { reason: String },
-    #[error("the old daemon (version {version}) did not end")]
-    NotStopped { version: String },
+    #[error("the daemon was told to end and does not")]
+    NotStopped,
 }

@@ -31,7 +31,7 @@ pub async fn ensure(home: &Path, exe: &Path) -> Result<Client, ClientError> {
             if !is_older(&health.version, crate::VERSION) {
                 return Ok(client);
             }
-            stop(home, client, &health.version).await?;
+            stop(home, client).await?;
             start(home, exe).await
         }
         Err(ClientError::NoDaemon { .. } | ClientError::Refused { .. }) => start(home, exe).await,
@@ -40,13 +40,13 @@ pub async fn ensure(home: &Path, exe: &Path) -> Result<Client, ClientError> {
 }
 
 /// Ends the daemon and waits until it has let go of the home.
-async fn stop(home: &Path, client: Client, version: &str) -> Result<(), ClientError> {
+pub async fn stop(home: &Path, client: Client) -> Result<(), ClientError> {
     let () = client.post("/v1/daemon/stop", &()).await?;
     drop(client);
     let deadline = Instant::now() + PATIENCE;
     while is_locked(home).map_err(|source| ClientError::Lock { lock: paths::lock(home), source })? {
         if Instant::now() > deadline {
-            return Err(ClientError::NotStopped { version: version.to_owned() });
+            return Err(ClientError::NotStopped);
         }
         tokio::time::sleep(POLL).await;
     }

@@ -16,7 +16,7 @@ use model::doctor::Report;
 use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
 
-pub use ensure::ensure;
+pub use ensure::{ensure, stop};
 pub use home::HomeError;
 pub use wiring::{LaunchError, doctor, launcher_if_asked, run};
 

@@ -20,6 +20,9 @@ const SPENT: usize = 8;
 /// Making one takes a few milliseconds; whoever would wait longer for it makes their own.
 const WORTH_WAITING: Duration = Duration::from_millis(20);
 
+/// What is still being made then is removed at the next start.
+const WORTH_CLOSING: Duration = Duration::from_secs(5);
+
 #[derive(Debug, Default)]
 pub(in crate::native) struct Stock {
     shelf: Mutex<Shelf>,
@@ -33,6 +36,7 @@ struct Shelf {
     /// What to make next.
     due: Option<Stored>,
     making: Option<Plan>,
+    is_closed: bool,
     /// How many wait for a sandbox right now.
     waiting: usize,
     lent: HashMap<SandboxId, (Untouched, Stored)>,
@@ -93,7 +97,7 @@ impl Stock {
     /// What to make now, if it is not there already.
     pub(super) fn begin(&self) -> Option<(Stored, Making<'_>)> {
         let mut shelf = self.shelf();
-        if shelf.making.is_some() || shelf.waiting > 0 {
+        if shelf.is_closed || shelf.making.is_some() || shelf.waiting > 0 {
             return None;
         }
         let stored = shelf.due.take()?;
@@ -102,6 +106,14 @@ impl Stock {
         }
         shelf.making = Some(stored.plan.clone());
         Some((stored, Making(self)))
+    }
+
+    /// From now on nothing is made. Waits for what is being made.
+    pub(super) fn close(&self) {
+        let mut shelf = self.shelf();
+        shelf.is_closed = true;
+        let made = self.made.wait_timeout_while(shelf, WORTH_CLOSING, |shelf| shelf.making.is_some());
+        drop(made.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// One that shows this. Waits for one that is nearly done, unless others would wait for the same.
