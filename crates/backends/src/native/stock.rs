@@ -131,27 +131,27 @@ impl Inner {
     }
 
     fn restock(&self) -> Result<(), NativeError> {
-        let Some((stored, making)) = self.stock.begin() else { return Ok(()) };
-        let id = self.stock.next_id();
-        if let Some(frozen) = &stored.frozen
-            && self.captures.adopt(id, frozen).is_err()
-        {
-            // The workspace has moved on; the next order makes its own.
-            return Ok(());
-        }
-        let folder = Folder::in_stock(&self.home, id);
-        match self.make_ware(id, &folder, stored) {
-            Ok(ware) => {
-                let surplus = making.done(ware);
-                surplus.into_iter().for_each(|ware| self.discard(ware));
-                Ok(())
+        while let Some((stored, making)) = self.stock.begin() {
+            let id = self.stock.next_id();
+            if let Some(frozen) = &stored.frozen
+                && self.captures.adopt(id, frozen).is_err()
+            {
+                // The workspace has moved on; the next order makes its own.
+                self.stock.forget_order();
+                return Ok(());
             }
-            Err(error) => {
-                self.captures.let_go(id);
-                remove(&folder);
-                Err(error)
+            let folder = Folder::in_stock(&self.home, id);
+            match self.make_ware(id, &folder, stored) {
+                Ok(ware) => making.done(ware).into_iter().for_each(|ware| self.discard(ware)),
+                Err(error) => {
+                    self.stock.forget_order();
+                    self.captures.let_go(id);
+                    remove(&folder);
+                    return Err(error);
+                }
             }
         }
+        Ok(())
     }
 
     fn make_ware(&self, id: SandboxId, folder: &Folder, stored: Stored) -> Result<Ware, NativeError> {

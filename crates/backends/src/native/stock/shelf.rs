@@ -13,8 +13,10 @@ use super::spent::{Spent, Untouched};
 use crate::native::Running;
 use crate::native::store::{Folder, Stored};
 
-/// Views that are kept ready: of the last few workspaces.
-const KINDS: usize = 3;
+/// How many of a kind: one to be taken while the next is made.
+const DEPTH: usize = 2;
+/// How many in all: of the last two workspaces.
+const ROOM: usize = 2 * DEPTH;
 /// Folders that wait to be used again.
 const SPENT: usize = 8;
 /// Making one takes a few milliseconds; whoever would wait longer for it makes their own.
@@ -62,7 +64,7 @@ impl Making<'_> {
     pub(super) fn done(self, ware: Ware) -> Option<Ware> {
         let mut shelf = self.0.shelf();
         shelf.wares.push(ware);
-        (shelf.wares.len() > KINDS).then(|| shelf.wares.remove(0))
+        (shelf.wares.len() > ROOM).then(|| shelf.wares.remove(0))
     }
 }
 
@@ -88,20 +90,26 @@ impl Stock {
         self.shelf().due = Some(stored);
     }
 
+    pub(super) fn forget_order(&self) {
+        self.shelf().due = None;
+    }
+
     /// Is something to be made, and nobody waiting for a sandbox of their own?
     pub(super) fn is_due(&self) -> bool {
         let shelf = self.shelf();
         shelf.due.is_some() && shelf.waiting == 0
     }
 
-    /// What to make now, if it is not there already.
+    /// What to make now, if there are not enough already.
     pub(super) fn begin(&self) -> Option<(Stored, Making<'_>)> {
         let mut shelf = self.shelf();
         if shelf.is_closed || shelf.making.is_some() || shelf.waiting > 0 {
             return None;
         }
-        let stored = shelf.due.take()?;
-        if shelf.wares.iter().any(|ware| ware.stored.plan.shows_the_same_as(&stored.plan)) {
+        let stored = shelf.due.clone()?;
+        let same = shelf.wares.iter().filter(|ware| ware.stored.plan.shows_the_same_as(&stored.plan));
+        if same.count() >= DEPTH {
+            shelf.due = None;
             return None;
         }
         shelf.making = Some(stored.plan.clone());
