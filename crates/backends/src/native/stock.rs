@@ -49,9 +49,11 @@ struct Ware {
 }
 
 impl Native {
-    /// Has one more of these made, a little later.
+    /// Has one more of these made: a little later, unless they are wanted one after the other.
     pub(super) fn restock_later(&self, stored: Stored) {
-        self.0.stock.order(stored);
+        if self.0.stock.order(stored) {
+            return self.restock();
+        }
         let native = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(LATER).await;

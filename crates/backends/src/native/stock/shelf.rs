@@ -13,10 +13,10 @@ use super::spent::{Spent, Untouched};
 use crate::native::Running;
 use crate::native::store::{Folder, Stored};
 
-/// How many of a kind: one to be taken while the next is made.
-const DEPTH: usize = 2;
-/// How many in all: of the last two workspaces.
-const ROOM: usize = 2 * DEPTH;
+/// How many of a kind. A second one was tried: under load it costs more than it saves.
+const DEPTH: usize = 1;
+/// How many in all: of the last few workspaces.
+const ROOM: usize = 3 * DEPTH;
 /// Folders that wait to be used again.
 const SPENT: usize = 8;
 /// Making one takes a few milliseconds; whoever would wait longer for it makes their own.
@@ -39,6 +39,8 @@ struct Shelf {
     due: Option<Stored>,
     making: Option<Plan>,
     is_closed: bool,
+    /// The last one had to be waited for: they are asked for without a pause.
+    is_hurried: bool,
     /// How many wait for a sandbox right now.
     waiting: usize,
     lent: HashMap<SandboxId, (Untouched, Stored)>,
@@ -86,8 +88,11 @@ impl Stock {
         SandboxId::from_bits(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub(super) fn order(&self, stored: Stored) {
-        self.shelf().due = Some(stored);
+    /// Has one more made. `true`: at once, please.
+    pub(super) fn order(&self, stored: Stored) -> bool {
+        let mut shelf = self.shelf();
+        shelf.due = Some(stored);
+        shelf.is_hurried
     }
 
     pub(super) fn forget_order(&self) {
@@ -130,7 +135,8 @@ impl Stock {
         let is_coming = |shelf: &Shelf| {
             shelf.waiting == 1 && shelf.making.as_ref().is_some_and(|made| made.shows_the_same_as(plan))
         };
-        if is_coming(&shelf) {
+        shelf.is_hurried = is_coming(&shelf);
+        if shelf.is_hurried {
             let waited = self.made.wait_timeout_while(shelf, WORTH_WAITING, |shelf| is_coming(shelf));
             shelf = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
