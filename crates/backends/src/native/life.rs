@@ -69,14 +69,18 @@ impl Native {
         let Some(running) = held else { return self.teardown(id).await };
         signal(&running)?;
         self.restock();
-        self.remove(id, Some(running))
+        self.remove(id, Some(&running))
     }
 
-    fn remove(&self, id: SandboxId, ending: Option<Running>) -> Result<(), Problem> {
+    fn remove(&self, id: SandboxId, ending: Option<&Running>) -> Result<(), Problem> {
         tokio::task::block_in_place(|| {
             self.0.captures.release(id);
             self.0.unlimit(id)?;
-            if self.0.put_away(id, ending) { Ok(()) } else { Folder::of(&self.0.home, id).remove() }
+            if self.0.put_away(id, ending.and_then(|running| running.process.get_ref().try_clone().ok())) {
+                Ok(())
+            } else {
+                Folder::of(&self.0.home, id).remove()
+            }
         })?;
         Ok(())
     }

@@ -151,10 +151,8 @@ impl Inner {
         // What is made to measure for one sandbox is of no use to the next.
         if enforced.cgroup.is_none() && stored.plan.disk.is_none() && order.request.unmask.is_empty() {
             let made = self.take_from_stock(order.id, &stored, opening)?;
-            *again = Some(stored.clone());
-            if let Some(made) = made {
-                return Ok(made);
-            }
+            *again = Some(stored);
+            return Ok(made);
         }
         let folder = Folder::of(&self.home, order.id);
         folder.make()?;

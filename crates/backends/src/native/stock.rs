@@ -23,7 +23,7 @@ use rustix::process::Signal;
 use super::problem::NativeError;
 use super::provision::Made;
 use super::store::{Folder, Stored};
-use super::{Inner, Native, Running};
+use super::{Inner, Native};
 
 use spent::Spent;
 
@@ -88,18 +88,20 @@ impl Native {
 }
 
 impl Inner {
-    /// Takes a sandbox that shows this, makes it this one, and gives it its first words.
+    /// Takes a sandbox that shows this, or makes one, makes it this one, and gives it its first words.
     pub(super) fn take_from_stock(
         &self,
         id: SandboxId,
         stored: &Stored,
         opening: &[u8],
-    ) -> Result<Option<Made>, NativeError> {
-        let Some(ware) = self.stock.take(&stored.plan) else { return Ok(None) };
-        if ends_within(&ware.launched.process, Duration::ZERO) {
-            self.discard(ware);
-            return Ok(None);
-        }
+    ) -> Result<Made, NativeError> {
+        let ware = match self.stock.take(&stored.plan) {
+            Some(ware) if !ends_within(&ware.launched.process, Duration::ZERO) => ware,
+            dead => {
+                dead.into_iter().for_each(|ware| self.discard(ware));
+                self.make_ware(self.stock.next_id(), stored.clone())?
+            }
+        };
         let Ware { id: own, stored: old, launched, mut conversation, .. } = ware;
         let folder = Folder::of(&self.home, id);
         Folder::in_stock(&self.home, own).rename(&folder)?;
@@ -113,13 +115,13 @@ impl Inner {
         let mut caveats = stored.caveats.clone();
         caveats.extend(launched.caveats.iter().cloned());
         let workspace = stored.frozen.as_ref().map(|frozen| frozen.workspace.clone());
-        Ok(Some(Made { launched, conversation, workspace, caveats }))
+        Ok(Made { launched, conversation, workspace, caveats })
     }
 
     /// Takes the folder of a sandbox that is gone back, if it is as good as new. `false`: it must be removed.
     ///
     /// Its init may still be `ending`.
-    pub(super) fn put_away(&self, id: SandboxId, ending: Option<Running>) -> bool {
+    pub(super) fn put_away(&self, id: SandboxId, ending: Option<OwnedFd>) -> bool {
         let folder = Folder::of(&self.home, id);
         let Some(stored) = self.stock.give_back(id, &folder) else { return false };
         let spent = Folder::in_stock(&self.home, self.stock.next_id());
@@ -142,13 +144,11 @@ impl Inner {
                 self.stock.forget_order();
                 return Ok(());
             }
-            let folder = Folder::in_stock(&self.home, id);
-            match self.make_ware(id, &folder, stored) {
+            match self.make_ware(id, stored) {
                 Ok(ware) => making.done(ware).into_iter().for_each(|ware| self.discard(ware)),
                 Err(error) => {
                     self.stock.forget_order();
                     self.captures.let_go(id);
-                    remove(&folder);
                     return Err(error);
                 }
             }
@@ -156,33 +156,57 @@ impl Inner {
         Ok(())
     }
 
-    fn make_ware(&self, id: SandboxId, folder: &Folder, stored: Stored) -> Result<Ware, NativeError> {
-        match self.stock.take_spent(&stored) {
+    /// On error nothing is left behind.
+    fn make_ware(&self, id: SandboxId, stored: Stored) -> Result<Ware, NativeError> {
+        let folder = Folder::in_stock(&self.home, id);
+        match self.launch_in_stock(&folder, &stored) {
+            Ok((launched, conversation)) => {
+                Ok(Ware { id, stored, launched, conversation, made: Instant::now() })
+            }
+            Err(error) => {
+                remove(&folder);
+                Err(error)
+            }
+        }
+    }
+
+    fn launch_in_stock(
+        &self,
+        folder: &Folder,
+        stored: &Stored,
+    ) -> Result<(Launched, StdStream), NativeError> {
+        match self.stock.take_spent(stored) {
             Some(Spent { folder: spent, stored: old, ending }) => {
                 // Long over, as a rule; overlayfs does not mount a folder twice.
-                if let Some(running) = ending {
-                    ends_within(running.process.get_ref(), ENDING);
+                if let Some(process) = ending {
+                    ends_within(&process, ENDING);
                 }
                 spent.rename(folder)?;
                 folder.refresh(&old.plan.parts, &stored.plan.parts)?;
-                if !old.says_the_same_as(&stored) {
-                    folder.write(&stored)?;
+                if !old.says_the_same_as(stored) {
+                    folder.write(stored)?;
                 }
             }
             None => {
                 folder.make()?;
-                folder.write(&stored)?;
+                folder.write(stored)?;
             }
         }
-        let (launched, conversation) = self.launch(folder, &stored.plan, None, &[])?;
-        Ok(Ware { id, stored, launched, conversation, made: Instant::now() })
+        self.launch(folder, &stored.plan, None, &[])
     }
 
-    /// Ends what is in stock of a workspace that has changed.
+    /// Ends what is in stock of a workspace that has changed. Whoever waits for the change need not wait for that end.
     pub(super) fn clear_stock_of(&self, workspace: &Path) {
-        self.clear_stock(|ware| {
-            ware.stored.frozen.as_ref().is_some_and(|frozen| frozen.workspace == workspace)
-        });
+        let of =
+            |ware: &Ware| ware.stored.frozen.as_ref().is_some_and(|frozen| frozen.workspace == workspace);
+        while let Some(Ware { id, stored, launched, .. }) = self.stock.take_if(of) {
+            kill(&launched);
+            self.captures.let_go(id);
+            let folder = Folder::in_stock(&self.home, id);
+            if let Some(surplus) = self.stock.keep_spent(folder, stored, Some(launched.process)) {
+                remove(&surplus);
+            }
+        }
     }
 
     /// Ends everything in stock.
@@ -200,8 +224,7 @@ impl Inner {
 
     fn discard(&self, ware: Ware) {
         let Ware { id, launched, .. } = ware;
-        // Already gone is as good.
-        rustix::process::pidfd_send_signal(&launched.process, Signal::KILL).unwrap_or_default();
+        kill(&launched);
         if !ends_within(&launched.process, ENDING) {
             tracing::warn!(pid = launched.pid, "a sandbox made ahead of time does not end");
         }
@@ -218,6 +241,11 @@ pub(super) fn sweep(home: &Path) -> Result<(), NativeError> {
         Folder(entry.map_err(failed)?.path()).remove()?;
     }
     Ok(())
+}
+
+fn kill(launched: &Launched) {
+    // Already gone is as good.
+    rustix::process::pidfd_send_signal(&launched.process, Signal::KILL).unwrap_or_default();
 }
 
 fn remove(folder: &Folder) {

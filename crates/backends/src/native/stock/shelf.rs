@@ -1,6 +1,7 @@
 //! What is there, what is due, what is being made.
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,6 @@ use model::SandboxId;
 
 use super::Ware;
 use super::spent::{Spent, Untouched};
-use crate::native::Running;
 use crate::native::store::{Folder, Stored};
 
 /// How many of a kind. A second one was tried: under load it costs more than it saves.
@@ -173,7 +173,7 @@ impl Stock {
         &self,
         folder: Folder,
         stored: Stored,
-        ending: Option<Running>,
+        ending: Option<OwnedFd>,
     ) -> Option<Folder> {
         let mut shelf = self.shelf();
         shelf.spent.push(Spent { folder, stored, ending });

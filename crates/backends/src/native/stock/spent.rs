@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use engine::view::Part;
 
-use crate::native::Running;
 use crate::native::store::{Folder, Stored};
 
 /// A folder that waits to be used again, and what it was used for.
@@ -16,7 +16,7 @@ pub(super) struct Spent {
     pub(super) folder: Folder,
     pub(super) stored: Stored,
     /// Whoever had it, if they may not be gone yet.
-    pub(super) ending: Option<Running>,
+    pub(super) ending: Option<OwnedFd>,
 }
 
 /// What nobody can write to a sandbox's folder without changing. Every change to a folder, to what is in it, to its
