@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
+use model::diff::Diff;
 use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
@@ -52,6 +53,10 @@ impl Api {
 
     pub(crate) async fn status(&self, which: &Which) -> Result<Status, ClientError> {
         self.client.get(&of(which, "/status")).await
+    }
+
+    pub(crate) async fn diff(&self, which: &Which, paths: &[Vec<u8>]) -> Result<Diff, ClientError> {
+        self.client.get(&of(which, &format!("/diff?{}", path_query(paths)))).await
     }
 
     pub(crate) async fn destroy(&self, which: &Which) -> Result<Sandbox, ClientError> {
@@ -269,6 +274,11 @@ struct SignalRequest {
 fn of(which: &Which, rest: &str) -> String {
     // A `Which` holds only characters that stand for themselves in a path.
     format!("/v1/sandboxes/{which}{rest}")
+}
+
+fn path_query(paths: &[Vec<u8>]) -> String {
+    let paths: Vec<_> = paths.iter().map(|path| format!("path={}", percent_encoded(path))).collect();
+    paths.join("&")
 }
 
 fn percent_encoded(bytes: &[u8]) -> String {
