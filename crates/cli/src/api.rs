@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use model::diff::Diff;
+use model::diff::{Detail, Diff};
 use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
@@ -55,8 +55,18 @@ impl Api {
         self.client.get(&of(which, "/status")).await
     }
 
-    pub(crate) async fn diff(&self, which: &Which, paths: &[Vec<u8>]) -> Result<Diff, ClientError> {
-        self.client.get(&of(which, &format!("/diff?{}", path_query(paths)))).await
+    pub(crate) async fn diff(
+        &self,
+        which: &Which,
+        paths: &[Vec<u8>],
+        detail: Detail,
+    ) -> Result<Diff, ClientError> {
+        let lines = detail == Detail::Lines;
+        self.client.get(&of(which, &format!("/diff?lines={lines}{}", path_query(paths)))).await
+    }
+
+    pub(crate) async fn patch(&self, which: &Which, paths: &[Vec<u8>]) -> Result<Pieces, ClientError> {
+        self.pieces(&of(which, &format!("/diff?patch=true{}", path_query(paths)))).await
     }
 
     pub(crate) async fn destroy(&self, which: &Which) -> Result<Sandbox, ClientError> {
@@ -277,8 +287,7 @@ fn of(which: &Which, rest: &str) -> String {
 }
 
 fn path_query(paths: &[Vec<u8>]) -> String {
-    let paths: Vec<_> = paths.iter().map(|path| format!("path={}", percent_encoded(path))).collect();
-    paths.join("&")
+    paths.iter().map(|path| format!("&path={}", percent_encoded(path))).collect()
 }
 
 fn percent_encoded(bytes: &[u8]) -> String {

@@ -95,6 +95,15 @@ pub struct Entry {
     pub target: Option<Text>,
 }
 
+/// How much is to be told of each file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    #[default]
+    Paths,
+    /// Also how many lines of text came and went.
+    Lines,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lines {
     pub added: u64,

@@ -21,6 +21,9 @@ pub(crate) struct Diff {
     pub(crate) form: DiffForm,
     /// Id or name
     pub(crate) sandbox: Which,
+    /// List what git ignores path by path, too
+    #[arg(long)]
+    pub(crate) ignored: bool,
     /// Only what is at or below these
     pub(crate) paths: Vec<PathBuf>,
 }
@@ -29,7 +32,13 @@ pub(crate) struct Diff {
 #[derive(Debug, PartialEq, Eq, Args)]
 #[group(multiple = false)]
 pub(crate) struct DiffForm {
+    /// Count the lines that came and went, file by file
+    #[arg(long)]
+    pub(crate) stat: bool,
     /// One line each, as `git diff --name-status` writes them
     #[arg(long)]
     pub(crate) name_status: bool,
+    /// A patch of the workspace that `git apply` takes, without what git ignores
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) patch: bool,
 }

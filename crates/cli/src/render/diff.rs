@@ -1,26 +1,38 @@
 //! `zeno diff`.
 
+mod details;
+mod stat;
+
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use model::diff::{Change, ChangeKind, Diff, Entry};
+use model::diff::{Change, ChangeKind, Diff};
 use model::exec::Text;
 use model::files::FileKind;
-use model::units::Size;
 
 use super::paint::Paint;
 use super::words::{clean, count, path};
+pub(crate) use stat::stat;
+
+/// How it is to be shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look<'a> {
+    pub(crate) ignored: Ignored,
+    pub(crate) home: Option<&'a Path>,
+    pub(crate) paint: Paint,
+}
+
+/// What becomes of changes that git ignores: a build writes thousands of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ignored {
+    /// By folder, with how to see them.
+    Counted,
+    Listed,
+}
 
 /// What changed, one line each, under a heading for the workspace and one for the machine.
-pub(crate) fn overview(diff: &Diff, home: Option<&Path>, paint: Paint) -> String {
-    let mut text = String::new();
-    if !diff.workspace.is_empty() {
-        let root = diff.root.as_ref().map(|root| path(root, home)).unwrap_or_default();
-        text += &section("workspace", &root, &diff.workspace, paint);
-    }
-    if !diff.machine.is_empty() {
-        text += &section("machine", "", &diff.machine, paint);
-    }
-    text + &asides(diff, home, paint)
+pub(crate) fn overview(diff: &Diff, look: Look<'_>) -> String {
+    sections(diff, look, |changes| changes.iter().map(|change| line(change, look.paint)).collect())
 }
 
 /// `D`, `A`, `M`, `T` or `R100`, and the path; the workspace first.
@@ -38,20 +50,26 @@ pub(crate) fn name_status(diff: &Diff) -> String {
     lines.collect()
 }
 
-fn section(title: &str, root: &str, changes: &[Change], paint: Paint) -> String {
-    let mut heading = paint.bold(title);
-    if !root.is_empty() {
-        heading += &format!("  {root}");
+/// The workspace, the machine, and what is not listed.
+fn sections(diff: &Diff, look: Look<'_>, body: impl Fn(&[&Change]) -> String) -> String {
+    let Look { home, paint, .. } = look;
+    let (left_out, workspace): (Vec<_>, Vec<_>) =
+        diff.workspace.iter().partition(|change| change.ignored && look.ignored == Ignored::Counted);
+    let machine: Vec<_> = diff.machine.iter().collect();
+    let root = diff.root.as_ref().map(|root| path(root, home));
+    let mut text = String::new();
+    for (title, place, changes) in [("workspace", root, workspace), ("machine", None, machine)] {
+        if !changes.is_empty() {
+            let place = place.map(|place| format!("  {place}")).unwrap_or_default();
+            text += &format!("{}{place}  {}\n", paint.bold(title), paint.dim(&tally(&changes)));
+            text += &body(&changes);
+        }
     }
-    let mut text = format!("{heading}  {}\n", paint.dim(&tally(changes)));
-    for change in changes {
-        text += &line(change, paint);
-    }
-    text
+    text + &ignored(&left_out, paint) + &asides(diff, home, paint)
 }
 
 /// `2 deleted, 1 added`.
-fn tally(changes: &[Change]) -> String {
+fn tally(changes: &[&Change]) -> String {
     let words = ["deleted", "added", "modified", "renamed", "type changed"];
     let told = words.iter().filter_map(|word| {
         let number = changes.iter().filter(|change| self::word(&change.kind) == *word).count();
@@ -61,15 +79,22 @@ fn tally(changes: &[Change]) -> String {
 }
 
 fn line(change: &Change, paint: Paint) -> String {
-    let word = format!("{:12}", word(&change.kind));
-    let word = match &change.kind {
-        ChangeKind::Deleted => paint.red(&word),
-        ChangeKind::Added => paint.green(&word),
-        ChangeKind::Modified | ChangeKind::Renamed { .. } | ChangeKind::TypeChanged => paint.yellow(&word),
-    };
-    let details = details(change);
+    let details = details::details(change);
     let details = if details.is_empty() { details } else { format!("  {}", paint.dim(&details)) };
-    format!("  {word}  {}{details}\n", shown(change))
+    format!(
+        "  {}  {}{details}\n",
+        painted(change, &format!("{:12}", word(&change.kind)), paint),
+        shown(change)
+    )
+}
+
+/// In the colour of its kind.
+fn painted(change: &Change, text: &str, paint: Paint) -> String {
+    match &change.kind {
+        ChangeKind::Deleted => paint.red(text),
+        ChangeKind::Added => paint.green(text),
+        ChangeKind::Modified | ChangeKind::Renamed { .. } | ChangeKind::TypeChanged => paint.yellow(text),
+    }
 }
 
 fn word(kind: &ChangeKind) -> &'static str {
@@ -95,58 +120,20 @@ fn shown(change: &Change) -> String {
     text
 }
 
-/// What there is to say beyond the word and the path.
-fn details(change: &Change) -> String {
-    let mut told = Vec::new();
-    if let ChangeKind::Renamed { from } = &change.kind {
-        told.push(format!("from {}", clean_path(from)));
+/// `12 changes that git ignores`, by the folder or file at the top.
+fn ignored(changes: &[&Change], paint: Paint) -> String {
+    if changes.is_empty() {
+        return String::new();
     }
-    match (&change.before, &change.after) {
-        (Some(before), Some(after)) => differences(change, before, after, &mut told),
-        (None, Some(entry)) | (Some(entry), None) => told.extend(size(entry)),
-        (None, None) => {}
+    let mut tops: BTreeMap<String, u64> = BTreeMap::new();
+    for change in changes {
+        let top = change.path.0.split(|byte| *byte == b'/').next().unwrap_or_default();
+        *tops.entry(clean_path(&Text(top.to_vec()))).or_default() += 1;
     }
-    if change.binary {
-        told.push("binary".to_owned());
-    }
-    told.join(", ")
-}
-
-fn differences(change: &Change, before: &Entry, after: &Entry, told: &mut Vec<String>) {
-    if before.kind != after.kind {
-        told.push(format!("{} -> {}", kind(before.kind), kind(after.kind)));
-    } else if before.size != after.size && after.kind == FileKind::File {
-        told.push(format!("{} -> {}", Size(before.size), Size(after.size)));
-    }
-    if before.mode != after.mode && after.kind != FileKind::Symlink {
-        told.push(format!("mode {:03o} -> {:03o}", before.mode, after.mode));
-    }
-    if (before.uid, before.gid) != (after.uid, after.gid) {
-        let owner = |entry: &Entry| format!("{}:{}", entry.uid, entry.gid);
-        told.push(format!("owner {} -> {}", owner(before), owner(after)));
-    }
-    if let (Some(was), true) = (&before.target, before.target != after.target) {
-        told.push(format!("was -> {}", clean_path(was)));
-    }
-    if !change.xattrs.is_empty() {
-        let names: Vec<_> = change.xattrs.iter().map(clean_path).collect();
-        told.push(format!("attributes {}", names.join(" ")));
-    }
-}
-
-fn size(entry: &Entry) -> Option<String> {
-    (entry.kind == FileKind::File).then(|| Size(entry.size).to_string())
-}
-
-fn kind(kind: FileKind) -> &'static str {
-    match kind {
-        FileKind::File => "file",
-        FileKind::Directory => "folder",
-        FileKind::Symlink => "link",
-        FileKind::Fifo => "pipe",
-        FileKind::Socket => "socket",
-        FileKind::Device => "device",
-    }
+    let tops: Vec<_> = tops.iter().map(|(top, number)| format!("{top} {number}")).collect();
+    let number = count(changes.len() as u64, "change", "changes");
+    let hint = paint.dim("(--ignored lists them)");
+    format!("{}  {number} that git ignores: {} {hint}\n", paint.bold("ignored"), tops.join(", "))
 }
 
 /// What is not listed path by path, and why.

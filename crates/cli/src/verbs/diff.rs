@@ -3,23 +3,46 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use futures_util::StreamExt;
+use model::diff::Detail;
+
+use crate::api::Api;
 use crate::args::diff::Diff;
 use crate::failure::{DONE, Failure};
 use crate::invocation::{Form, Invocation};
-use crate::output;
+use crate::output::{self, Sink};
 use crate::progress::Waiting;
-use crate::render::diff as render;
+use crate::render::diff::{Ignored, Look, name_status, overview, stat};
 
 pub(crate) async fn diff(typed: &Diff, invocation: &Invocation) -> Result<u8, Failure> {
     let api = invocation.api().await?;
     let paths = absolute(&typed.paths)?;
-    let diff = Waiting::begin("comparing").watch(api.diff(&typed.sandbox, &paths)).await?;
+    let form = &typed.form;
+    if form.patch {
+        return patch(&api, typed, &paths).await;
+    }
+    let detail = if form.stat { Detail::Lines } else { Detail::Paths };
+    let diff = Waiting::begin("comparing").watch(api.diff(&typed.sandbox, &paths, detail)).await?;
+    let ignored = if typed.ignored { Ignored::Listed } else { Ignored::Counted };
     let home = invocation.environment.home.as_deref();
     invocation.answer(&diff, |paint| {
-        if typed.form.name_status { render::name_status(&diff) } else { render::overview(&diff, home, paint) }
+        let look = Look { ignored, home, paint };
+        match (form.name_status, form.stat) {
+            (true, _) => name_status(&diff),
+            (false, true) => stat(&diff, look),
+            (false, false) => overview(&diff, look),
+        }
     })?;
     if diff.is_empty() && invocation.form == Form::People {
         output::note("nothing has changed\n");
+    }
+    Ok(DONE)
+}
+
+async fn patch(api: &Api, typed: &Diff, paths: &[Vec<u8>]) -> Result<u8, Failure> {
+    let mut pieces = Waiting::begin("comparing").watch(api.patch(&typed.sandbox, paths)).await?;
+    while let Some(piece) = pieces.next().await {
+        output::pass_on(Sink::Stdout, &piece?).await?;
     }
     Ok(DONE)
 }

@@ -11,6 +11,8 @@ pub enum DiffError {
     Layer { path: PathBuf, source: io::Error },
     #[error("could not compare `{path}`")]
     Compare { path: PathBuf, source: io::Error },
+    #[error("could not hand on the patch")]
+    HandOn(#[source] io::Error),
     #[error("could not read `{path}`")]
     Read { path: PathBuf, source: io::Error },
 }

@@ -53,6 +53,13 @@ struct Hide {
     rights: Rights,
 }
 
+impl Node {
+    /// Its last name in the lowers.
+    pub(super) fn name(&self) -> &[u8] {
+        split(&self.origin).1
+    }
+}
+
 impl Lowers {
     pub(super) fn open(
         part: &Part,

@@ -11,16 +11,19 @@
 
 mod compare;
 mod error;
+mod ignored;
 mod lowers;
 mod part;
+mod patch;
 mod rename;
 mod report;
 mod tree;
 mod walk;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use model::diff::Diff;
+use model::diff::{Detail, Diff};
 
 use crate::launcher::Rights;
 use crate::view::Plan;
@@ -63,7 +66,15 @@ pub fn compare(ask: &Ask<'_>) -> Result<Comparison, DiffError> {
 
 impl Comparison {
     /// What differs, for people and programs.
-    pub fn diff(&self) -> Result<Diff, DiffError> {
-        report::diff(self)
+    pub fn diff(&self, detail: Detail) -> Result<Diff, DiffError> {
+        report::diff(self, detail)
+    }
+
+    /// Writes what differs in the workspace as a patch for `git apply`, with paths relative to the workspace's root.
+    ///
+    /// A patch knows files and links, their contents and whether they can be executed. Everything else, what git ignores,
+    /// and git's own folders are left out.
+    pub fn patch(&self, out: &mut dyn Write) -> Result<(), DiffError> {
+        patch::write(self, out)
     }
 }

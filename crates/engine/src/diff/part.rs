@@ -1,5 +1,6 @@
 //! One overlay of a sandbox, compared.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +12,8 @@ use model::files::FileKind;
 use super::lowers::{Lowers, Node};
 use super::tree::{Look, Tree};
 use super::walk::{Failed, Found, Walk};
-use super::{Ask, DiffError, compare, rename};
+use super::{Ask, DiffError, compare, ignored, rename};
+use crate::capture::files::join;
 use crate::capture::layer::Flavour;
 use crate::launcher::Rights;
 use crate::view::Part;
@@ -27,12 +29,15 @@ pub(super) struct PartDiff {
     flavour: Flavour,
     pub(super) found: Vec<Found>,
     pub(super) unread: Vec<Vec<u8>>,
+    moved: HashSet<Vec<u8>>,
+    ignored: HashSet<Vec<u8>>,
 }
 
 /// What a walk came back with.
 struct Walked {
     found: Vec<Found>,
     unread: Vec<Vec<u8>>,
+    moved: HashSet<Vec<u8>>,
 }
 
 /// What a part is to the user.
@@ -74,6 +79,8 @@ impl PartDiff {
             flavour,
             found: Vec::new(),
             unread: Vec::new(),
+            moved: HashSet::new(),
+            ignored: HashSet::new(),
         };
         let was = part.inner.is_none().then_some(was);
         let mut walk = whole.walk(top, was).map_err(|(path, source)| DiffError::Compare {
@@ -82,7 +89,10 @@ impl PartDiff {
         })?;
         walk.found.retain(|found| whole.is_asked(&found.path, found.before.as_ref(), ask.paths));
         walk.unread.retain(|path| whole.is_asked(path, None, ask.paths));
-        Walked { found: whole.found, unread: whole.unread } = walk;
+        Walked { found: whole.found, unread: whole.unread, moved: whole.moved } = walk;
+        if whole.role == Role::Workspace {
+            whole.ignored = ignored::among(&whole);
+        }
         Ok(Some(whole))
     }
 
@@ -97,11 +107,11 @@ impl PartDiff {
         }
         walk.top(&self.inner, before.clone(), top).map_err(failed)?;
         walk.run(&self.inner, before)?;
-        let Walk { mut found, unread, .. } = walk;
+        let Walk { mut found, unread, moved, .. } = walk;
         let put_in = self.lowers.put_in();
         found.retain(|found| !put_in.contains(&found.path));
         rename::pair(self, &mut found).map_err(failed)?;
-        Ok(Walked { found, unread })
+        Ok(Walked { found, unread, moved })
     }
 
     /// Is it, or the place it came from, at or below one of the paths?
@@ -134,7 +144,42 @@ impl PartDiff {
 
     /// The contents of a file as it was.
     pub(super) fn read_before(&self, found: &Found) -> io::Result<Box<dyn Read>> {
-        self.lowers.read(found.before.as_ref().ok_or(io::ErrorKind::NotFound)?)
+        self.read_node(found.before.as_ref().ok_or(io::ErrorKind::NotFound)?)
+    }
+
+    pub(super) fn read_node(&self, node: &Node) -> io::Result<Box<dyn Read>> {
+        self.lowers.read(node)
+    }
+
+    /// All that stood in a folder, but for folders that were moved out of it.
+    pub(super) fn children_before(&self, folder: &Node) -> io::Result<Vec<Node>> {
+        let mut children = self.lowers.children(folder)?;
+        children.retain(|child| !self.moved.contains(&child.origin));
+        Ok(children)
+    }
+
+    /// What the sandbox shows at a path relative to the mount point, read whole; `None` if it is no file.
+    pub(super) fn read_now(&self, shown: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let path = join(&self.inner, shown);
+        let mut bytes = Vec::new();
+        match self.upper.look(&path)? {
+            Some(look) if look.entry.kind == FileKind::File => {
+                let mut file = compare::read_upper(&self.upper, &self.lowers, self.flavour, &path)?;
+                file.read_to_end(&mut bytes)?;
+            }
+            Some(_) => return Ok(None),
+            None => match self.lowers.resolve(&path)? {
+                Some(node) if node.look.entry.kind == FileKind::File => {
+                    self.lowers.read(&node)?.read_to_end(&mut bytes)?;
+                }
+                Some(_) | None => return Ok(None),
+            },
+        }
+        Ok(Some(bytes))
+    }
+
+    pub(super) fn is_ignored(&self, found: &Found) -> bool {
+        self.ignored.contains(&found.path)
     }
 }
 

@@ -1,28 +1,29 @@
 //! From what differs to what is told.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use model::diff::{Change, ChangeKind, Diff};
+use model::diff::{Change, ChangeKind, Detail, Diff, Lines};
 use model::exec::Text;
 use model::files::FileKind;
 
 use super::compare::is_binary;
 use super::part::{PartDiff, Role};
+use super::patch;
 use super::walk::{Found, Kind};
 use super::{Comparison, DiffError};
 
-pub(super) fn diff(comparison: &Comparison) -> Result<Diff, DiffError> {
+pub(super) fn diff(comparison: &Comparison, detail: Detail) -> Result<Diff, DiffError> {
     let mut diff = Diff { root: comparison.workspace.clone().map(Text::from), ..Diff::default() };
     let mut git = BTreeSet::new();
     for part in &comparison.parts {
         for found in &part.found {
-            match git_folder(part, found) {
+            match git_folder(part, &found.path) {
                 Some(folder) => drop(git.insert(folder)),
-                None if part.role == Role::Workspace => diff.workspace.push(change(part, found)?),
-                None => diff.machine.push(change(part, found)?),
+                None if part.role == Role::Workspace => diff.workspace.push(change(part, found, detail)?),
+                None => diff.machine.push(change(part, found, detail)?),
             }
         }
         diff.unread.extend(part.unread.iter().map(|path| Text::from(part.absolute(part.shown(path)))));
@@ -41,12 +42,12 @@ fn order(change: &Change) -> (bool, &Text) {
 }
 
 /// The folder of git's own in which the path lies, as far as the workspace goes.
-pub(super) fn git_folder(part: &PartDiff, found: &Found) -> Option<PathBuf> {
+pub(super) fn git_folder(part: &PartDiff, path: &[u8]) -> Option<PathBuf> {
     match part.role {
         Role::Machine => None,
         Role::Git => Some(part.mountpoint.clone()),
         Role::Workspace => {
-            let shown = part.shown(&found.path);
+            let shown = part.shown(path);
             let mut end = 0;
             for name in shown.split(|byte| *byte == b'/') {
                 end += name.len();
@@ -60,7 +61,7 @@ pub(super) fn git_folder(part: &PartDiff, found: &Found) -> Option<PathBuf> {
     }
 }
 
-fn change(part: &PartDiff, found: &Found) -> Result<Change, DiffError> {
+fn change(part: &PartDiff, found: &Found, detail: Detail) -> Result<Change, DiffError> {
     let path = told(part, &found.path);
     let kind = match (found.kind, &found.before) {
         (Kind::Deleted, _) => ChangeKind::Deleted,
@@ -69,8 +70,12 @@ fn change(part: &PartDiff, found: &Found) -> Result<Change, DiffError> {
         (Kind::Modified, _) => ChangeKind::Modified,
         (Kind::TypeChanged, _) => ChangeKind::TypeChanged,
     };
-    let binary = binary(part, found)
-        .map_err(|source| DiffError::Read { path: part.absolute(part.shown(&found.path)), source })?;
+    let failed = |source| DiffError::Read { path: part.absolute(part.shown(&found.path)), source };
+    let binary = binary(part, found).map_err(failed)?;
+    let lines = match detail {
+        Detail::Lines if !binary => lines(part, found).map_err(failed)?,
+        Detail::Lines | Detail::Paths => None,
+    };
     Ok(Change {
         path,
         kind,
@@ -79,8 +84,8 @@ fn change(part: &PartDiff, found: &Found) -> Result<Change, DiffError> {
         contents: found.contents,
         binary,
         xattrs: found.xattrs.clone(),
-        ignored: false,
-        lines: None,
+        ignored: part.is_ignored(found),
+        lines,
     })
 }
 
@@ -101,6 +106,23 @@ fn binary(part: &PartDiff, found: &Found) -> io::Result<bool> {
     Ok(was_binary || is_file && readable(part.read_after(found).and_then(is_binary))?)
 }
 
+/// Of a file whose contents changed, unless it is too large to be compared in memory.
+fn lines(part: &PartDiff, found: &Found) -> io::Result<Option<Lines>> {
+    let looks = [found.before.as_ref().map(|node| &node.look), found.after.as_ref()];
+    let mut looks = looks.into_iter().flatten();
+    if !found.contents || !looks.all(|look| look.entry.kind == FileKind::File && look.entry.size <= COUNTED) {
+        return Ok(None);
+    }
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    if found.before.is_some() {
+        part.read_before(found)?.read_to_end(&mut before)?;
+    }
+    if found.after.is_some() {
+        part.read_after(found)?.read_to_end(&mut after)?;
+    }
+    Ok(Some(patch::count_lines(&before, &after)))
+}
+
 /// What cannot be read is told elsewhere, and what is gone by now nowhere.
 fn readable(binary: io::Result<bool>) -> io::Result<bool> {
     match binary {
@@ -110,3 +132,5 @@ fn readable(binary: io::Result<bool>) -> io::Result<bool> {
         other => other,
     }
 }
+
+const COUNTED: u64 = 16 << 20;

@@ -9,7 +9,7 @@ use model::files::FileKind;
 use super::compare;
 use super::lowers::{Lowers, Node, beside, is_marked_whiteout};
 use super::tree::{Look, Opaque, Tree};
-use crate::capture::files::join;
+use crate::capture::files::{join, split};
 use crate::capture::layer::Flavour;
 
 /// One path that differs.
@@ -44,7 +44,7 @@ pub(super) struct Walk<'a> {
     pub(super) lowers: &'a Lowers,
     pub(super) flavour: Flavour,
     /// Folders of the lowers that stand elsewhere now.
-    moved: HashSet<Vec<u8>>,
+    pub(super) moved: HashSet<Vec<u8>>,
     pending: Vec<Folder>,
     pub(super) found: Vec<Found>,
     /// What we have no right to read.
@@ -137,9 +137,8 @@ impl<'a> Walk<'a> {
         {
             let names: HashSet<_> = names.into_iter().collect();
             for node in self.lowers.children(before)? {
-                let name = node.origin.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-                if !names.contains(name) {
-                    self.deleted(&join(&folder.path, name), node.clone())?;
+                if !names.contains(node.name()) {
+                    self.deleted(&join(&folder.path, node.name()), node.clone())?;
                 }
             }
         }
@@ -159,10 +158,11 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let marks = self.upper.marks(path, self.flavour)?;
-        let origin = marks.redirect.as_ref().zip(parent.before.as_ref()).map(|(redirect, above)| {
-            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-            beside(&join(&above.origin, name), redirect)
-        });
+        let origin = marks
+            .redirect
+            .as_ref()
+            .zip(parent.before.as_ref())
+            .map(|(redirect, above)| beside(&join(&above.origin, split(path).1), redirect));
         let source = match origin {
             Some(origin) => self.lowers.resolve(&origin)?,
             None => None,
@@ -243,8 +243,7 @@ impl<'a> Walk<'a> {
                 if self.is_moved(&node) {
                     continue;
                 }
-                let name = node.origin.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-                let path = join(&path, name);
+                let path = join(&path, node.name());
                 pending.push((path.clone(), node.clone()));
                 self.note(&path, Kind::Deleted, Some(node), None)?;
             }

@@ -59,7 +59,8 @@ fn of_sandboxes() -> Vec<Route> {
         .answers::<Status>(OK),
         Route::new(Get, "/v1/sandboxes/{which}/diff", "Show what a sandbox changed", diff::diff)
             .query(diff::QUERY)
-            .answers::<Diff>(OK),
+            .answers::<Diff>(OK)
+            .answers_as(diff::PATCH_MEDIA),
         Route::new(Post, "/v1/sandboxes/{which}/pause", "Freeze every process", sandboxes::pause)
             .answers::<Sandbox>(OK),
         Route::new(Post, "/v1/sandboxes/{which}/resume", "Let frozen processes go on", sandboxes::resume)
