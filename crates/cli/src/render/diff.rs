@@ -157,3 +157,29 @@ fn asides(diff: &Diff, home: Option<&Path>, paint: Paint) -> String {
 fn clean_path(text: &Text) -> String {
     clean(&text.display()).into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    fn look(ignored: Ignored, paint: Paint) -> Look<'static> {
+        Look { ignored, home: Some(Path::new("/home/ada")), paint }
+    }
+
+    #[test]
+    fn every_kind_of_change() {
+        insta::assert_snapshot!(overview(&samples::diff(), look(Ignored::Counted, Paint::Plain)), @"");
+        insta::assert_snapshot!(name_status(&samples::diff()), @"");
+        insta::assert_snapshot!(stat(&samples::diff(), look(Ignored::Listed, Paint::Plain)), @"");
+    }
+
+    #[test]
+    fn colours() {
+        let mut diff = samples::diff();
+        diff.workspace.truncate(2);
+        (diff.machine, diff.git, diff.unread) = Default::default();
+        let shown = overview(&diff, look(Ignored::Counted, Paint::Colour)).replace('\x1b', "^");
+        insta::assert_snapshot!(shown, @"");
+    }
+}

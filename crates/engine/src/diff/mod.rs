@@ -17,6 +17,8 @@ mod part;
 mod patch;
 mod rename;
 mod report;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod walk;
 

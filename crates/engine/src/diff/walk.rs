@@ -158,25 +158,32 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let marks = self.upper.marks(path, self.flavour)?;
-        let origin = marks
-            .redirect
-            .as_ref()
-            .zip(parent.before.as_ref())
-            .map(|(redirect, above)| beside(&join(&above.origin, split(path).1), redirect));
+        let origin = match (&marks.redirect, &parent.before) {
+            (Some(redirect), Some(above)) => Some(beside(&join(&above.origin, split(path).1), redirect)),
+            (Some(redirect), None) => redirect.strip_prefix(b"/").map(<[u8]>::to_vec),
+            (None, _) => None,
+        };
         let source = match origin {
             Some(origin) => self.lowers.resolve(&origin)?,
             None => None,
         };
-        if let Some(source) = source {
-            if let Some(before) = before {
+        let before = match source {
+            // It was moved, and moved back.
+            Some(source) if source.origin == path => self.against(path, Some(source), after)?,
+            Some(source) => {
                 // What stood at the new place went away before the move.
-                self.deleted_below(path, &before)?;
+                match before {
+                    Some(before) if before.look.entry.kind == FileKind::Directory => {
+                        self.deleted_below(path, &before)?;
+                    }
+                    Some(before) => self.deleted(path, before)?,
+                    None => {}
+                }
+                self.note(path, Kind::Renamed, Some(source.clone()), Some(after))?;
+                Some(source)
             }
-            self.note(path, Kind::Renamed, Some(source.clone()), Some(after))?;
-            self.pending.push(Folder { path: path.to_vec(), before: Some(source), opaque: marks.opaque });
-            return Ok(());
-        }
-        let before = self.against(path, before, after)?;
+            None => self.against(path, before, after)?,
+        };
         self.pending.push(Folder { path: path.to_vec(), before, opaque: marks.opaque });
         Ok(())
     }
