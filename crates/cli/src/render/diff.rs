@@ -169,9 +169,50 @@ mod tests {
 
     #[test]
     fn every_kind_of_change() {
-        insta::assert_snapshot!(overview(&samples::diff(), look(Ignored::Counted, Paint::Plain)), @"");
-        insta::assert_snapshot!(name_status(&samples::diff()), @"");
-        insta::assert_snapshot!(stat(&samples::diff(), look(Ignored::Listed, Paint::Plain)), @"");
+        insta::assert_snapshot!(overview(&samples::diff(), look(Ignored::Counted, Paint::Plain)), @r"
+        workspace  ~/src/app  1 deleted, 1 added, 2 modified, 1 renamed, 1 type changed
+          deleted       old.rs  2100B
+          added         a\nb\u{1b}[2J  12B
+          modified      current -> v2  was -> v1
+          type changed  docs/  file -> folder
+          renamed       library/  from lib
+          modified      logo.png  900B -> 1800B, binary
+        machine  1 modified
+          modified      /usr/local/bin/x  mode 644 -> 755, owner 1000:1000 -> 0:0, attributes user.note
+        ignored  2 changes that git ignores: target 2 (--ignored lists them)
+        git  ~/src/app/.git changed; git's own files are not listed
+        unread  1 path that zeno may not read
+          ~/secret
+        ");
+        insta::assert_snapshot!(name_status(&samples::diff()), @r"
+        D	old.rs
+        A	a\nb\u{1b}[2J
+        M	current
+        T	docs
+        R100	lib	library
+        M	logo.png
+        A	target/debug/app
+        A	target/debug/lib
+        M	/usr/local/bin/x
+        ");
+        insta::assert_snapshot!(stat(&samples::diff(), look(Ignored::Listed, Paint::Plain)), @r"
+        workspace  ~/src/app  1 deleted, 3 added, 2 modified, 1 renamed, 1 type changed
+          old.rs           | 80 ----------------------------------------
+          a\nb\u{1b}[2J    | 3 ++
+          current -> v2    | modified
+          docs/            | type changed
+          library/         | renamed
+          logo.png         | binary 900B -> 1800B
+          target/debug/app | added
+          target/debug/lib | added
+          8 paths, 3 lines added, 80 lines removed
+        machine  1 modified
+          /usr/local/bin/x | modified
+          1 path, 0 lines added, 0 lines removed
+        git  ~/src/app/.git changed; git's own files are not listed
+        unread  1 path that zeno may not read
+          ~/secret
+        ");
     }
 
     #[test]
@@ -180,6 +221,10 @@ mod tests {
         diff.workspace.truncate(2);
         (diff.machine, diff.git, diff.unread) = Default::default();
         let shown = overview(&diff, look(Ignored::Counted, Paint::Colour)).replace('\x1b', "^");
-        insta::assert_snapshot!(shown, @"");
+        insta::assert_snapshot!(shown, @r"
+        ^[1mworkspace^[0m  ~/src/app  ^[2m1 deleted, 1 added^[0m
+          ^[1;31mdeleted     ^[0m  old.rs  ^[2m2100B^[0m
+          ^[32madded       ^[0m  a\nb\u{1b}[2J  ^[2m12B^[0m
+        ");
     }
 }

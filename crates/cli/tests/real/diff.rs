@@ -28,10 +28,67 @@ fn the_workspace_and_the_machine_apart() {
          echo tracked > node_modules/made; rm node_modules/a.js; git commit -qam inside
          echo here > /var/tmp/zeno-real-diff; mkdir /tmp/zeno-real-diff",
     );
-    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box"])), @"");
-    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box", "--stat"])), @"");
-    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box", "--name-status"])), @"");
-    insta::assert_snapshot!(home.plain(&repository.zeno(&home, &["diff", "box", "--ignored", "node_modules", "src/../README"])), @"");
+    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box"])), @"
+        workspace  ~/repository  2 deleted, 1 added, 4 modified, 1 renamed, 1 type changed
+          deleted       folder/old  4B
+          deleted       src/gone.rs  5B
+          modified      README  7B -> 12B
+          modified      bin  binary
+          type changed  file/  file -> folder
+          added         folder/new  4B
+          modified      link -> src  was -> README
+          modified      run.sh  mode 644 -> 755
+          renamed       src/notes  from notes
+        machine  2 added
+          added         /tmp/zeno-real-diff/
+          added         /var/tmp/zeno-real-diff  5B
+        ignored  2 changes that git ignores: node_modules 2 (--ignored lists them)
+        git  ~/repository/.git changed; git's own files are not listed
+        [exit 0]
+        ");
+    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box", "--stat"])), @"
+        workspace  ~/repository  2 deleted, 1 added, 4 modified, 1 renamed, 1 type changed
+          folder/old              | 1 -
+          src/gone.rs             | 1 -
+          README                  | 1 +
+          bin                     | binary 3B -> 3B
+          file/                   | type changed
+          folder/new              | 1 +
+          link -> src             | modified
+          run.sh                  | modified
+          src/notes               | renamed
+          9 paths, 2 lines added, 2 lines removed
+        machine  2 added
+          /tmp/zeno-real-diff/    | added
+          /var/tmp/zeno-real-diff | 1 +
+          2 paths, 1 line added, 0 lines removed
+        ignored  2 changes that git ignores: node_modules 2 (--ignored lists them)
+        git  ~/repository/.git changed; git's own files are not listed
+        [exit 0]
+        ");
+    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box", "--name-status"])), @"
+        D	folder/old
+        D	node_modules/a.js
+        D	src/gone.rs
+        M	README
+        M	bin
+        T	file
+        A	folder/new
+        M	link
+        A	node_modules/made
+        M	run.sh
+        R100	notes	src/notes
+        A	/tmp/zeno-real-diff
+        A	/var/tmp/zeno-real-diff
+        [exit 0]
+        ");
+    insta::assert_snapshot!(home.plain(&repository.zeno(&home, &["diff", "box", "--ignored", "node_modules", "src/../README"])), @"
+        workspace  ~/repository  1 deleted, 1 added, 1 modified
+          deleted       node_modules/a.js  2B
+          modified      README  7B -> 12B
+          added         node_modules/made  8B
+        [exit 0]
+        ");
     repository.is_untouched();
     // A sandbox that is stopped has changed the same.
     let before = home.json(&["diff", "box"]);
@@ -93,7 +150,14 @@ fn by_http() {
 fn a_disk_of_its_own_is_refused_in_words() {
     let home = Home::new();
     home.create("box", &["--disk", "64M"]);
-    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box"])), @"");
+    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box"])), @"
+        ------- stderr -------
+        error: could not tell what the sandbox changed
+          because: what the sandbox wrote is on a disk of its own, which only the sandbox itself sees
+          try: look from inside: zeno exec SANDBOX -- git status
+          try: or make the sandbox without --disk
+        [exit 4]
+        ");
     assert_eq!(home.zeno(&["diff", "box", "--patch"]).code, 4);
 }
 
@@ -177,12 +241,8 @@ impl Repository {
 
 /// What git knows of a tree: files and links, and whether they can be executed.
 fn files(root: &Path) -> Listing {
-    let known = listing(root).into_iter().filter(|(name, _, _)| {
-        let is_folder = root
-            .join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name))
-            .symlink_metadata()
-            .unwrap()
-            .is_dir();
+    let known = listing(root).into_iter().filter(|(name, mode, _)| {
+        let is_folder = mode & 0o170_000 == 0o040_000;
         !is_folder && !name.starts_with(b".git/") && !name.starts_with(b"node_modules/")
     });
     known.map(|(name, mode, contents)| (name, mode & 0o170_100, contents)).collect()
