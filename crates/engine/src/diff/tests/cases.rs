@@ -132,7 +132,7 @@ fn moved_folders() {
 #[test]
 fn folders_moved_into_new_ones_and_back() {
     check_move("mkdir n; mv e n/e", &["A n", "R e n/e"], &["D e", "A n", "A n/e", "R e/three n/e/three"]);
-    check_move("rm a; mv e a", &["D a", "R e a"], &["D e", "T a", "A a/three"]);
+    check_move("rm a; mv e a", &["D a", "R e a"], &["D e", "T a", "R e/three a/three"]);
     check_move(
         "mv d x; mkdir d; mv x/sub d/sub",
         &["A d", "R d x"],
