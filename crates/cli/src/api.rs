@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
+use model::diff::{Detail, Diff};
 use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
@@ -52,6 +53,20 @@ impl Api {
 
     pub(crate) async fn status(&self, which: &Which) -> Result<Status, ClientError> {
         self.client.get(&of(which, "/status")).await
+    }
+
+    pub(crate) async fn diff(
+        &self,
+        which: &Which,
+        paths: &[Vec<u8>],
+        detail: Detail,
+    ) -> Result<Diff, ClientError> {
+        let lines = detail == Detail::Lines;
+        self.client.get(&of(which, &format!("/diff?lines={lines}{}", path_query(paths)))).await
+    }
+
+    pub(crate) async fn patch(&self, which: &Which, paths: &[Vec<u8>]) -> Result<Pieces, ClientError> {
+        self.pieces(&of(which, &format!("/diff?patch=true{}", path_query(paths)))).await
     }
 
     pub(crate) async fn destroy(&self, which: &Which) -> Result<Sandbox, ClientError> {
@@ -270,6 +285,10 @@ struct SignalRequest {
 fn of(which: &Which, rest: &str) -> String {
     // A `Which` holds only characters that stand for themselves in a path.
     format!("/v1/sandboxes/{which}{rest}")
+}
+
+fn path_query(paths: &[Vec<u8>]) -> String {
+    paths.iter().map(|path| format!("&path={}", percent_encoded(path))).collect()
 }
 
 fn percent_encoded(bytes: &[u8]) -> String {

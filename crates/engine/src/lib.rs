@@ -6,6 +6,7 @@
 
 pub mod capture;
 pub mod cgroup;
+pub mod diff;
 mod executable;
 pub mod image;
 pub mod init;

@@ -7,6 +7,7 @@
 //! knows nothing of HTTP, SQLite or Linux.
 
 pub mod caveat;
+pub mod diff;
 pub mod doctor;
 pub mod env;
 pub mod event;

@@ -4,6 +4,7 @@
 //! second backend exists.
 
 mod command;
+mod diff;
 mod disk;
 mod host;
 mod life;

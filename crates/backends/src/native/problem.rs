@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use engine::capture::CaptureError;
 use engine::cgroup::Unenforceable;
+use engine::diff::DiffError;
 use engine::image::ImageError;
 use engine::launcher::LauncherError;
 use engine::machine::DiskImages;
@@ -39,6 +40,8 @@ pub enum NativeError {
     View(#[from] ViewError),
     #[error("could not make the sandbox")]
     Launch(#[from] LauncherError),
+    #[error("could not tell what the sandbox changed")]
+    Diff(#[from] DiffError),
     #[error("could not talk to the sandbox")]
     Talk(#[source] io::Error),
     #[error("could not signal the sandbox")]
@@ -80,6 +83,9 @@ impl From<NativeError> for Problem {
                 let problem = remedies.fold(problem, |problem, remedy| problem.hint(remedy));
                 problem.hint("or accept that it is not enforced: --best-effort")
             }
+            NativeError::Diff(DiffError::OwnDisk) => Self::from_error(Code::Refused, &error)
+                .hint("look from inside: zeno exec SANDBOX -- git status")
+                .hint("or make the sandbox without --disk"),
             NativeError::Workspace { .. } => Self::from_error(Code::WorkspaceGone, &error)
                 .hint("run it from a folder that exists, or with --no-workspace"),
             NativeError::Launch(LauncherError::Launch(_)) => Self::from_error(Code::MachineUnable, &error)

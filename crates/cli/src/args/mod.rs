@@ -4,6 +4,7 @@
 pub(crate) mod command;
 pub(crate) mod cp;
 pub(crate) mod daemon;
+pub(crate) mod diff;
 pub(crate) mod exec;
 pub(crate) mod lifecycle;
 pub(crate) mod look;
@@ -46,6 +47,7 @@ pub(crate) enum Verb {
     List(look::List),
     Get(look::Get),
     Status(look::Status),
+    Diff(diff::Diff),
     Logs(look::Logs),
     Cp(cp::Cp),
     Pause(lifecycle::Pause),
@@ -134,6 +136,7 @@ mod tests {
           list         List sandboxes [aliases: ls, ps]
           get          Print the record of a sandbox
           status       Show how a sandbox stands to the real machine
+          diff         Show what a sandbox changed
           logs         Print the output of a sandbox's commands
           cp           Copy files between this machine and a sandbox
           pause        Freeze every process of a sandbox

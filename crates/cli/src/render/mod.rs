@@ -1,5 +1,6 @@
 //! Answers as text for people. Functions from values to strings: nothing here prints or asks the clock.
 
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod execs;

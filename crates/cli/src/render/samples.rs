@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 use model::caveat::{Caveat, CaveatKind, ReadLive};
+use model::diff::{Change, ChangeKind, Diff, Entry, Lines};
+use model::files::FileKind;
 use model::limits::Limits;
 use model::net::Net;
 use model::sandbox::{Actor, Backend, Freshness, Listener, Masked, MemoryUse, Status};
@@ -77,5 +79,47 @@ pub(crate) fn status() -> Status {
             Listener { address: "127.0.0.1".to_owned(), port: 5432 },
             Listener { address: "::".to_owned(), port: 3000 },
         ],
+    }
+}
+
+pub(crate) fn diff() -> Diff {
+    let entry = |kind, size, mode| Some(Entry { kind, size, mode, uid: 1000, gid: 1000, target: None });
+    let file = |size| entry(FileKind::File, size, 0o644);
+    let link =
+        |target: &str| Some(Entry { target: Some(target.into()), ..entry(FileKind::Symlink, 3, 0o777)? });
+    let change = |path: &str, kind, before, after| Change {
+        path: path.into(),
+        kind,
+        before,
+        after,
+        contents: true,
+        binary: false,
+        xattrs: Vec::new(),
+        ignored: false,
+        lines: None,
+    };
+    let lines = |added, removed| Some(Lines { added, removed });
+    let renamed = ChangeKind::Renamed { from: "lib".into() };
+    let folder = || entry(FileKind::Directory, 0, 0o755);
+    Diff {
+        root: Some("/home/ada/src/app".into()),
+        workspace: vec![
+            Change { lines: lines(0, 80), ..change("old.rs", ChangeKind::Deleted, file(2100), None) },
+            Change { lines: lines(3, 0), ..change("a\nb\x1b[2J", ChangeKind::Added, None, file(12)) },
+            change("current", ChangeKind::Modified, link("v1"), link("v2")),
+            change("docs", ChangeKind::TypeChanged, file(5), folder()),
+            Change { contents: false, ..change("library", renamed, folder(), folder()) },
+            Change { binary: true, ..change("logo.png", ChangeKind::Modified, file(900), file(1800)) },
+            Change { ignored: true, ..change("target/debug/app", ChangeKind::Added, None, file(1 << 20)) },
+            Change { ignored: true, ..change("target/debug/lib", ChangeKind::Added, None, file(1 << 20)) },
+        ],
+        machine: vec![Change {
+            contents: false,
+            xattrs: vec!["user.note".into()],
+            after: Some(Entry { mode: 0o755, uid: 0, gid: 0, ..file(70).unwrap() }),
+            ..change("/usr/local/bin/x", ChangeKind::Modified, file(70), None)
+        }],
+        git: vec!["/home/ada/src/app/.git".into()],
+        unread: vec!["/home/ada/secret".into()],
     }
 }

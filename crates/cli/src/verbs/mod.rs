@@ -7,6 +7,7 @@ mod create;
 pub(crate) mod daemon;
 mod demo;
 mod destroy;
+mod diff;
 mod doctor;
 mod events;
 mod exec;
@@ -41,6 +42,7 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::List(typed) => list::list(&typed, invocation).await,
         Verb::Get(typed) => get::get(&typed, invocation).await,
         Verb::Status(typed) => status::status(&typed, invocation).await,
+        Verb::Diff(typed) => diff::diff(&typed, invocation).await,
         Verb::Logs(typed) => logs::logs(&typed, invocation).await,
         Verb::Cp(typed) => cp::cp(&typed, invocation).await,
         Verb::Pause(typed) => lifecycle::change(&typed.sandboxes, Change::Pause, invocation).await,

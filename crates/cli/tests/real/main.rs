@@ -7,6 +7,7 @@
 mod api;
 mod bad_input;
 mod daemon;
+mod diff;
 mod doctor;
 mod exec;
 mod files;

@@ -3,6 +3,7 @@
 
 mod create;
 mod destroy;
+mod diff;
 mod events;
 mod exec;
 mod extend;

@@ -76,7 +76,7 @@ impl Control {
 }
 
 /// Is there anything on disk to ask about?
-fn has_layers(state: State) -> bool {
+pub(super) fn has_layers(state: State) -> bool {
     match state {
         State::Ready
         | State::Active

@@ -90,7 +90,7 @@ pub(super) fn look_at(file: impl AsFd) -> io::Result<Seen> {
 }
 
 /// The names in a directory and what the directory says they are, in no particular order.
-pub(super) fn list(dir: impl AsFd) -> io::Result<Vec<(Box<[u8]>, FileType)>> {
+pub(crate) fn list(dir: impl AsFd) -> io::Result<Vec<(Box<[u8]>, FileType)>> {
     // A descriptor of our own, because reading moves its position.
     let dir = openat(dir, c".", DIRECTORY, Mode::empty())?;
     let mut buffer = Vec::with_capacity(32 * 1024);
@@ -107,7 +107,7 @@ pub(super) fn list(dir: impl AsFd) -> io::Result<Vec<(Box<[u8]>, FileType)>> {
 }
 
 /// Opens a directory strictly beneath `root`. Also paths that the kernel would not take in one piece.
-pub(super) fn open_beneath(root: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> {
+pub(crate) fn open_beneath(root: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> {
     let mut rest = path;
     let mut at: Option<OwnedFd> = None;
     while rest.len() > LONGEST_PIECE {
@@ -175,7 +175,7 @@ pub(super) fn make_writable(dir: impl AsFd) -> io::Result<()> {
 }
 
 /// `path/name`, or `name` alone where the path is empty.
-pub(super) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
+pub(crate) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
     let mut joined = Vec::with_capacity(path.len() + name.len() + 1);
     joined.extend_from_slice(path);
     if !path.is_empty() {
@@ -186,14 +186,14 @@ pub(super) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
 }
 
 /// The folder and the last name of a path.
-pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
         None => (b"", path),
     }
 }
 
-pub(super) const DIRECTORY: OFlags =
+pub(crate) const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Well below `PATH_MAX` (4096), which counts the final zero.

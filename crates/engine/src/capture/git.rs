@@ -44,7 +44,7 @@ fn pointed_to(base: &Path, file: &Path, prefix: &[u8]) -> Option<PathBuf> {
 
 /// A repository whose worktree begins at some directory of the workspace.
 #[derive(Debug)]
-pub(super) struct Repository {
+pub(crate) struct Repository {
     /// The worktree's path from the workspace's root.
     pub(super) prefix: Vec<u8>,
     git_dir: PathBuf,
@@ -62,7 +62,7 @@ struct Tracked {
 
 impl Repository {
     /// The repository whose worktree is `folder`, which has the path `prefix` in the workspace.
-    pub(super) fn at(folder: &Path, prefix: &[u8]) -> Option<Self> {
+    pub(crate) fn at(folder: &Path, prefix: &[u8]) -> Option<Self> {
         let git_dir = git_dir(folder)?;
         let common = pointed_to(&git_dir, &git_dir.join("commondir"), b"").unwrap_or_else(|| git_dir.clone());
         // Later rules win over earlier ones, so the personal list comes last here: it is asked last.
@@ -90,7 +90,7 @@ impl Repository {
     }
 
     /// Does git track this file, or anything below this folder? The path is the workspace's.
-    pub(super) fn tracks(&self, path: &[u8], is_dir: bool) -> bool {
+    pub(crate) fn tracks(&self, path: &[u8], is_dir: bool) -> bool {
         let Some(path) = path.strip_prefix(&*self.prefix) else { return false };
         let path = path.strip_prefix(b"/").unwrap_or(path);
         let mut tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,24 +123,24 @@ impl Repository {
 
 /// The ignore rules that hold in one directory, and what they lean on.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     above: Option<Arc<Self>>,
     own: Option<Gitignore>,
     pub(super) repository: Arc<Repository>,
 }
 
 impl Rules {
-    pub(super) fn of_repository(repository: Arc<Repository>, gitignore: Option<&[u8]>) -> Self {
+    pub(crate) fn of_repository(repository: Arc<Repository>, gitignore: Option<&[u8]>) -> Self {
         let own = gitignore.and_then(|text| rules(text, &repository.prefix));
         Self { above: None, own, repository }
     }
 
-    pub(super) fn below(above: &Arc<Self>, path: &[u8], gitignore: &[u8]) -> Self {
+    pub(crate) fn below(above: &Arc<Self>, path: &[u8], gitignore: &[u8]) -> Self {
         Self { own: rules(gitignore, path), repository: above.repository.clone(), above: Some(above.clone()) }
     }
 
     /// Do the rules ignore this path? The folder it stands in is not ignored itself.
-    pub(super) fn ignore(&self, path: &[u8], is_dir: bool) -> bool {
+    pub(crate) fn ignore(&self, path: &[u8], is_dir: bool) -> bool {
         let path = rooted(path);
         let mut next = Some(self);
         let mut lists = std::iter::from_fn(|| {

@@ -17,7 +17,7 @@ use super::{FROZEN_ROOT, Live};
 
 /// Whose extended attributes the overlay obeys: root's, or those of any user (`userxattr`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flavour {
+pub(crate) enum Flavour {
     Trusted,
     User,
 }
@@ -33,24 +33,31 @@ impl Flavour {
         }
     }
 
-    pub(super) fn opaque(self) -> &'static CStr {
+    pub(crate) fn opaque(self) -> &'static CStr {
         match self {
             Self::Trusted => c"trusted.overlay.opaque",
             Self::User => c"user.overlay.opaque",
         }
     }
 
-    pub(super) fn redirect(self) -> &'static CStr {
+    pub(crate) fn redirect(self) -> &'static CStr {
         match self {
             Self::Trusted => c"trusted.overlay.redirect",
             Self::User => c"user.overlay.redirect",
         }
     }
 
-    pub(super) fn metacopy(self) -> &'static CStr {
+    pub(crate) fn metacopy(self) -> &'static CStr {
         match self {
             Self::Trusted => c"trusted.overlay.metacopy",
             Self::User => c"user.overlay.metacopy",
+        }
+    }
+
+    pub(crate) fn whiteout(self) -> &'static CStr {
+        match self {
+            Self::Trusted => c"trusted.overlay.whiteout",
+            Self::User => c"user.overlay.whiteout",
         }
     }
 }
@@ -206,7 +213,7 @@ pub(super) fn make_dir(dir: impl AsFd, name: &[u8], kind: &Kind, flavour: Flavou
     Ok(made)
 }
 
-fn attribute(file: impl AsFd, name: &CStr) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn attribute(file: impl AsFd, name: &CStr) -> io::Result<Option<Vec<u8>>> {
     let length = match rustix::fs::fgetxattr_query(&file, name) {
         Err(Errno::NODATA | Errno::NOTSUP) => return Ok(None),
         other => other?,

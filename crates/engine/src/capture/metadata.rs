@@ -77,7 +77,7 @@ fn copy_attributes(source: impl AsFd, target: impl AsFd) -> io::Result<Faith> {
 }
 
 /// The attributes that belong to the file. The overlay's own are about layers, `trusted.*` about other systems.
-fn attribute_names(file: impl AsFd) -> io::Result<Vec<std::ffi::CString>> {
+pub(crate) fn attribute_names(file: impl AsFd) -> io::Result<Vec<std::ffi::CString>> {
     let length = match rustix::fs::flistxattr_query(&file) {
         Ok(0) | Err(Errno::NOTSUP) => return Ok(Vec::new()),
         other => other?,

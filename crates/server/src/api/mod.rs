@@ -3,6 +3,7 @@
 mod body;
 mod converse;
 mod daemon;
+mod diff;
 mod door;
 mod events;
 mod execs;

@@ -127,14 +127,14 @@ impl Operation {
         });
         let mut parameters: Vec<_> = in_path.collect();
         parameters.extend(route.query.iter().map(|param| Parameter::of(param, generator)));
-        let mut responses: BTreeMap<_, _> = route
-            .responses
-            .iter()
-            .map(|(status, content)| {
+        let mut responses: BTreeMap<String, Response> = BTreeMap::new();
+        for (status, content) in &route.responses {
+            let response = responses.entry(status.as_str().to_owned()).or_insert_with(|| {
                 let description = status.canonical_reason().unwrap_or_default().to_owned();
-                (status.as_str().to_owned(), Response { description, content: media(*content, generator) })
-            })
-            .collect();
+                Response { description, content: BTreeMap::new() }
+            });
+            response.content.extend(media(*content, generator));
+        }
         let problem = Media { schema: Some(generator.subschema_for::<Problem>()) };
         responses.insert(
             "default".to_owned(),
@@ -158,6 +158,7 @@ impl Parameter {
             ParamKind::Flag => generator.subschema_for::<bool>(),
             ParamKind::Number => generator.subschema_for::<u64>(),
             ParamKind::Text | ParamKind::RequiredText => generator.subschema_for::<String>(),
+            ParamKind::Texts => generator.subschema_for::<Vec<String>>(),
         };
         Self {
             name: param.name.to_owned(),

@@ -21,6 +21,8 @@ pub(super) enum ParamKind {
     Number,
     Text,
     RequiredText,
+    /// May be given several times.
+    Texts,
 }
 
 /// The parameters of a request, percent-decoded.
@@ -31,25 +33,28 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        Self::parse(parts.uri.query().unwrap_or_default())
+        Ok(Self::parse(parts.uri.query().unwrap_or_default()))
     }
 }
 
 impl Query {
-    fn parse(text: &str) -> Result<Self, Refusal> {
+    fn parse(text: &str) -> Self {
         let mut pairs = Vec::new();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if pairs.iter().any(|(seen, _)| seen == name) {
-                return Err(Refusal::bad_request(format!("`{name}` is given twice")));
-            }
             pairs.push((name.to_owned(), decode(value)));
         }
-        Ok(Self(pairs))
+        Self(pairs)
     }
 
-    /// Refuses names the route does not know: a misspelt one would otherwise be silently without effect.
+    /// Refuses names the route does not know: a misspelt one would otherwise be silently without effect. So would the
+    /// second of two that can only be given once.
     pub(super) fn only(self, known: &[Param]) -> Result<Self, Refusal> {
+        for param in known.iter().filter(|param| param.kind != ParamKind::Texts) {
+            if self.all_bytes(param.name).count() > 1 {
+                return Err(Refusal::bad_request(format!("`{}` is given twice", param.name)));
+            }
+        }
         match self.0.iter().find(|(name, _)| known.iter().all(|param| param.name != name)) {
             Some((name, _)) => {
                 let known: Vec<_> = known.iter().map(|param| param.name).collect();
@@ -61,7 +66,11 @@ impl Query {
     }
 
     pub(super) fn bytes(&self, name: &str) -> Option<&[u8]> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
+        self.all_bytes(name).next()
+    }
+
+    pub(super) fn all_bytes(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_slice())
     }
 
     /// `x`, `x=` and `x=true` are yes; absent and `x=false` are no.
@@ -125,7 +134,7 @@ mod tests {
 
     #[test]
     fn values() {
-        let query = Query::parse("path=/a%20b%ff+c&all&n=7&user=%41").unwrap();
+        let query = Query::parse("path=/a%20b%ff+c&all&n=7&user=%41");
         assert_eq!(query.bytes("path"), Some(&b"/a b\xff c"[..]));
         assert_eq!(query.flag("all").unwrap(), Some(true));
         assert_eq!(query.number::<u32>("n").unwrap(), Some(7));
@@ -133,7 +142,9 @@ mod tests {
         assert!(
             query.text("path").is_err() && query.flag("n").is_err() && query.number::<u8>("user").is_err()
         );
-        assert!(Query::parse("a=1&a=2").is_err());
+        let twice = |kind| Query::parse("a=1&a=2").only(&[Param { name: "a", kind, about: "" }]);
+        assert!(twice(ParamKind::Text).is_err());
+        assert_eq!(twice(ParamKind::Texts).unwrap().all_bytes("a").count(), 2);
         assert!(query.only(&[]).is_err());
     }
 

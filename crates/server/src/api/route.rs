@@ -68,6 +68,11 @@ impl Route {
         self.responds(StatusCode::OK, Some(Content::BYTES))
     }
 
+    /// Bytes of this kind, where they are asked for.
+    pub(super) fn answers_as(self, media: &'static str) -> Self {
+        self.responds(StatusCode::OK, Some(Content { media, schema: None }))
+    }
+
     pub(super) fn answers_nothing(self, status: StatusCode) -> Self {
         self.responds(status, None)
     }

@@ -1,6 +1,7 @@
 //! Every route there is. The router and the OpenAPI document are both made from this list.
 
 use axum::http::StatusCode;
+use model::diff::Diff;
 use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
@@ -10,7 +11,7 @@ use model::sandbox::{CreateRequest, Sandbox, Status};
 use super::door::OPEN_PATH;
 use super::route::Route;
 use super::route::Verb::{Delete, Get, Post, Put};
-use super::{daemon, events, execs, files, log, sandboxes};
+use super::{daemon, diff, events, execs, files, log, sandboxes};
 use crate::line::LogLine;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -56,6 +57,10 @@ fn of_sandboxes() -> Vec<Route> {
             sandboxes::status,
         )
         .answers::<Status>(OK),
+        Route::new(Get, "/v1/sandboxes/{which}/diff", "Show what a sandbox changed", diff::diff)
+            .query(diff::QUERY)
+            .answers::<Diff>(OK)
+            .answers_as(diff::PATCH_MEDIA),
         Route::new(Post, "/v1/sandboxes/{which}/pause", "Freeze every process", sandboxes::pause)
             .answers::<Sandbox>(OK),
         Route::new(Post, "/v1/sandboxes/{which}/resume", "Let frozen processes go on", sandboxes::resume)

@@ -1,0 +1,87 @@
+//! What a sandbox changed.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use engine::diff::{Ask, Comparison, compare};
+use engine::launcher::Rights;
+use model::diff::{Detail, Diff};
+use model::{Problem, SandboxId};
+use tokio::sync::mpsc;
+
+use super::Native;
+use super::problem::NativeError;
+use super::store::Folder;
+
+impl Native {
+    /// Compares what the sandbox wrote with what it started from. It may be running. With `paths`, which are absolute, only
+    /// what is at or below one of them.
+    pub async fn diff(&self, id: SandboxId, paths: Vec<PathBuf>, detail: Detail) -> Result<Diff, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            native.comparison(id, &paths)?.diff(detail).map_err(NativeError::from)
+        });
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// What it changed in its workspace, as pieces of a patch. The last piece is a problem if the patch is not whole.
+    #[must_use]
+    pub fn patch(&self, id: SandboxId, paths: Vec<PathBuf>) -> mpsc::Receiver<Result<Vec<u8>, Problem>> {
+        let (sender, receiver) = mpsc::channel(PIECES);
+        let native = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let mut pieces = Pieces { sender, buffer: Vec::new() };
+            let written = native.write_patch(id, &paths, &mut pieces);
+            if let Err(error) = written {
+                // Should nobody listen any more, nobody misses it.
+                pieces.sender.blocking_send(Err(error.into())).unwrap_or_default();
+            }
+        });
+        receiver
+    }
+
+    fn write_patch(&self, id: SandboxId, paths: &[PathBuf], pieces: &mut Pieces) -> Result<(), NativeError> {
+        self.comparison(id, paths)?.patch(pieces)?;
+        pieces.flush().map_err(NativeError::Talk)
+    }
+
+    fn comparison(&self, id: SandboxId, paths: &[PathBuf]) -> Result<Comparison, NativeError> {
+        let folder = Folder::of(&self.0.home, id);
+        let stored = folder.read()?;
+        Ok(compare(&Ask {
+            home: &self.0.home,
+            upper: &folder.upper(),
+            plan: &stored.plan,
+            workspace: stored.frozen.as_ref().map(|frozen| frozen.workspace.as_path()),
+            rights: Rights::of_this_process(),
+            paths,
+        })?)
+    }
+}
+
+/// Writes into a channel, which holds only so much.
+struct Pieces {
+    sender: mpsc::Sender<Result<Vec<u8>, Problem>>,
+    buffer: Vec<u8>,
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let piece = std::mem::take(&mut self.buffer);
+        if piece.is_empty() {
+            return Ok(());
+        }
+        self.sender.blocking_send(Ok(piece)).map_err(|_gone| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+const PIECES: usize = 4;
+const PIECE: usize = 64 << 10;

@@ -1,0 +1,18 @@
+//! What can go wrong.
+
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    #[error("what the sandbox wrote is on a disk of its own, which only the sandbox itself sees")]
+    OwnDisk,
+    #[error("could not open the layer `{path}`")]
+    Layer { path: PathBuf, source: io::Error },
+    #[error("could not compare `{path}`")]
+    Compare { path: PathBuf, source: io::Error },
+    #[error("could not hand on the patch")]
+    HandOn(#[source] io::Error),
+    #[error("could not read `{path}`")]
+    Read { path: PathBuf, source: io::Error },
+}

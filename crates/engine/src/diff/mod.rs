@@ -1,0 +1,82 @@
+//! What a sandbox changed: its upper folders, compared with what lies below them.
+//!
+//! Looks only at what the upper folders hold and, for each path there, at the same path below: in the frozen layers for
+//! the workspace, on the live machine for the rest. So the work is in proportion to the change, not to the tree.
+//!
+//! A sandbox may go on running meanwhile. Then each path is told as it was when it was looked at, and a path that changes
+//! under our eyes may be told half old and half new; nothing worse can happen. What is read live may have moved on since
+//! the sandbox was made: such a path is compared with what is there now.
+//!
+//! Never writes, never mounts, never follows a symlink, never leaves a layer.
+
+mod compare;
+mod error;
+mod ignored;
+mod lowers;
+mod part;
+mod patch;
+mod rename;
+mod report;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod walk;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use model::diff::{Detail, Diff};
+
+use crate::launcher::Rights;
+use crate::view::Plan;
+
+pub use error::DiffError;
+use part::PartDiff;
+
+/// What is to be compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// `$ZENO_HOME`.
+    pub home: &'a Path,
+    /// The sandbox's folder of uppers: one for each part of the plan.
+    pub upper: &'a Path,
+    pub plan: &'a Plan,
+    /// The frozen folder, if there is one.
+    pub workspace: Option<&'a Path>,
+    /// With whose rights the sandbox was made.
+    pub rights: Rights,
+    /// Absolute; only what is at or below one of these is told. None: everything.
+    pub paths: &'a [PathBuf],
+}
+
+/// Everything that differs, with the layers still open: what was and what is can be read.
+#[derive(Debug)]
+pub struct Comparison {
+    workspace: Option<PathBuf>,
+    parts: Vec<PartDiff>,
+}
+
+/// Compares.
+pub fn compare(ask: &Ask<'_>) -> Result<Comparison, DiffError> {
+    if ask.plan.disk.is_some() {
+        return Err(DiffError::OwnDisk);
+    }
+    let parts = ask.plan.parts.iter().filter_map(|part| PartDiff::of(part, ask).transpose());
+    let parts = parts.collect::<Result<_, _>>()?;
+    Ok(Comparison { workspace: ask.workspace.map(Path::to_owned), parts })
+}
+
+impl Comparison {
+    /// What differs, for people and programs.
+    pub fn diff(&self, detail: Detail) -> Result<Diff, DiffError> {
+        report::diff(self, detail)
+    }
+
+    /// Writes what differs in the workspace as a patch for `git apply`, with paths relative to the workspace's root.
+    ///
+    /// A patch knows files and links, their contents and whether they can be executed. Everything else, what git ignores,
+    /// and git's own folders are left out.
+    pub fn patch(&self, out: &mut dyn Write) -> Result<(), DiffError> {
+        patch::write(self, out)
+    }
+}

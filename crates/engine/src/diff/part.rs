@@ -1,0 +1,194 @@
+//! One overlay of a sandbox, compared.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use model::diff::Entry;
+use model::files::FileKind;
+
+use super::lowers::{Lowers, Node};
+use super::tree::{Look, Tree};
+use super::walk::{Failed, Found, Walk};
+use super::{Ask, DiffError, compare, ignored, rename};
+use crate::capture::files::join;
+use crate::capture::layer::Flavour;
+use crate::launcher::Rights;
+use crate::view::Part;
+
+#[derive(Debug)]
+pub(super) struct PartDiff {
+    pub(super) mountpoint: PathBuf,
+    pub(super) role: Role,
+    /// The folder of the overlay that is shown.
+    inner: Vec<u8>,
+    upper: Tree,
+    lowers: Lowers,
+    flavour: Flavour,
+    pub(super) found: Vec<Found>,
+    pub(super) unread: Vec<Vec<u8>>,
+    moved: HashSet<Vec<u8>>,
+    ignored: HashSet<Vec<u8>>,
+}
+
+/// What a walk came back with.
+struct Walked {
+    found: Vec<Found>,
+    unread: Vec<Vec<u8>>,
+    moved: HashSet<Vec<u8>>,
+}
+
+/// What a part is to the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Workspace,
+    /// The git folder of a linked worktree, which lies elsewhere.
+    Git,
+    Machine,
+}
+
+impl PartDiff {
+    /// Compares a part. `None`: nothing was ever written there.
+    pub(super) fn of(part: &Part, ask: &Ask<'_>) -> Result<Option<Self>, DiffError> {
+        let flavour = match ask.rights {
+            Rights::Root => Flavour::Trusted,
+            Rights::User { .. } => Flavour::User,
+        };
+        let path = ask.upper.join(&part.name);
+        let opened = |source| DiffError::Layer { path: path.clone(), source };
+        let upper = Tree::open(&path).map_err(opened)?;
+        let inner = part.inner.clone().unwrap_or_default().into_bytes();
+        let Some(top) = upper.look(&inner).map_err(opened)? else { return Ok(None) };
+        let was = top_look(part, ask.rights, &top);
+        if part.inner.is_none() && top == was && upper.names(b"").map_err(opened)?.is_empty() {
+            return Ok(None);
+        }
+        let role = match (&part.inner, ask.workspace) {
+            (Some(_), Some(workspace)) if part.mountpoint == workspace => Role::Workspace,
+            (Some(_), _) => Role::Git,
+            (None, _) => Role::Machine,
+        };
+        let mut whole = Self {
+            mountpoint: part.mountpoint.clone(),
+            role,
+            inner,
+            upper,
+            lowers: Lowers::open(part, ask.home, ask.rights, flavour)?,
+            flavour,
+            found: Vec::new(),
+            unread: Vec::new(),
+            moved: HashSet::new(),
+            ignored: HashSet::new(),
+        };
+        let was = part.inner.is_none().then_some(was);
+        let mut walk = whole.walk(top, was).map_err(|(path, source)| DiffError::Compare {
+            path: whole.absolute(whole.shown(&path)),
+            source,
+        })?;
+        walk.found.retain(|found| whole.is_asked(&found.path, found.before.as_ref(), ask.paths));
+        walk.unread.retain(|path| whole.is_asked(path, None, ask.paths));
+        Walked { found: whole.found, unread: whole.unread, moved: whole.moved } = walk;
+        if whole.role == Role::Workspace {
+            whole.ignored = ignored::among(&whole);
+        }
+        Ok(Some(whole))
+    }
+
+    /// `was` is what the top folder looked like, where the lowers do not say.
+    fn walk(&self, top: Look, was: Option<Look>) -> Result<Walked, Failed> {
+        let failed = |error| (self.inner.clone(), error);
+        let mut walk = Walk::new(&self.upper, &self.lowers, self.flavour);
+        let mut before = self.lowers.resolve(&self.inner).map_err(failed)?;
+        if let (Some(node), Some(was)) = (&mut before, was) {
+            // An overlay's own root looks like its upper, which was made to look like this.
+            node.look = was;
+        }
+        walk.top(&self.inner, before.clone(), top).map_err(failed)?;
+        walk.run(&self.inner, before)?;
+        let Walk { mut found, unread, moved, .. } = walk;
+        let put_in = self.lowers.put_in();
+        found.retain(|found| !put_in.contains(&found.path));
+        rename::pair(self, &mut found).map_err(failed)?;
+        Ok(Walked { found, unread, moved })
+    }
+
+    /// Is it, or the place it came from, at or below one of the paths?
+    fn is_asked(&self, path: &[u8], before: Option<&Node>, paths: &[PathBuf]) -> bool {
+        let is_below = |path: &[u8]| {
+            let path = self.absolute(self.shown(path));
+            paths.iter().any(|asked| path.starts_with(asked))
+        };
+        paths.is_empty() || is_below(path) || before.is_some_and(|before| is_below(&before.origin))
+    }
+
+    /// The path of something in the overlay as the sandbox sees it, relative to the mount point.
+    pub(super) fn shown<'a>(&self, path: &'a [u8]) -> &'a [u8] {
+        let path = path.strip_prefix(&*self.inner).unwrap_or(path);
+        path.strip_prefix(b"/").unwrap_or(path)
+    }
+
+    pub(super) fn absolute(&self, shown: &[u8]) -> PathBuf {
+        if shown.is_empty() {
+            self.mountpoint.clone()
+        } else {
+            self.mountpoint.join(OsStr::from_bytes(shown))
+        }
+    }
+
+    /// The contents of a file as it is now.
+    pub(super) fn read_after(&self, found: &Found) -> io::Result<Box<dyn Read>> {
+        compare::read_upper(&self.upper, &self.lowers, self.flavour, &found.path)
+    }
+
+    /// The contents of a file as it was.
+    pub(super) fn read_before(&self, found: &Found) -> io::Result<Box<dyn Read>> {
+        self.read_node(found.before.as_ref().ok_or(io::ErrorKind::NotFound)?)
+    }
+
+    pub(super) fn read_node(&self, node: &Node) -> io::Result<Box<dyn Read>> {
+        self.lowers.read(node)
+    }
+
+    /// All that stood in a folder, but for folders that were moved out of it.
+    pub(super) fn children_before(&self, folder: &Node) -> io::Result<Vec<Node>> {
+        let mut children = self.lowers.children(folder)?;
+        children.retain(|child| !self.moved.contains(&child.origin));
+        Ok(children)
+    }
+
+    /// What the sandbox shows at a path relative to the mount point, read whole; `None` if it is no file.
+    pub(super) fn read_now(&self, shown: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let path = join(&self.inner, shown);
+        let mut bytes = Vec::new();
+        match self.upper.look(&path)? {
+            Some(look) if look.entry.kind == FileKind::File => {
+                let mut file = compare::read_upper(&self.upper, &self.lowers, self.flavour, &path)?;
+                file.read_to_end(&mut bytes)?;
+            }
+            Some(_) => return Ok(None),
+            None => match self.lowers.resolve(&path)? {
+                Some(node) if node.look.entry.kind == FileKind::File => {
+                    self.lowers.read(&node)?.read_to_end(&mut bytes)?;
+                }
+                Some(_) | None => return Ok(None),
+            },
+        }
+        Ok(Some(bytes))
+    }
+
+    pub(super) fn is_ignored(&self, found: &Found) -> bool {
+        self.ignored.contains(&found.path)
+    }
+}
+
+fn top_look(part: &Part, rights: Rights, now: &Look) -> Look {
+    let (uid, gid) = match rights {
+        Rights::Root => (part.top.uid, part.top.gid),
+        // Not even the folder's owner could be copied, let alone changed.
+        Rights::User { .. } => (now.entry.uid, now.entry.gid),
+    };
+    let entry = Entry { kind: FileKind::Directory, size: 0, mode: part.top.mode, uid, gid, target: None };
+    Look { entry, is_whiteout: false }
+}

@@ -1,0 +1,146 @@
+//! Real overlays, as whoever runs the tests can mount them: as root with redirects, as an ordinary user without.
+
+mod cases;
+mod marks;
+mod random;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use model::diff::{Change, ChangeKind, Detail, Diff};
+use model::net::Net;
+use tempfile::TempDir;
+
+use super::{Ask, Comparison, compare};
+use crate::capture::FROZEN_ROOT;
+use crate::launcher::Rights;
+use crate::view::{DiskKind, Lower, Meta, Part, Plan, Root};
+
+/// A frozen workspace with one layer, and an upper over it.
+pub(super) struct Bed {
+    dir: TempDir,
+}
+
+impl Bed {
+    /// Files end in text; a path that ends in `/` is a folder.
+    pub(super) fn new(files: &[(&str, &str)]) -> Self {
+        let bed = Self { dir: tempfile::tempdir().unwrap() };
+        for folder in ["upper/0", "work", "mount"] {
+            std::fs::create_dir_all(bed.dir.path().join(folder)).unwrap();
+        }
+        std::fs::create_dir_all(bed.lower()).unwrap();
+        for (path, text) in files {
+            let path = bed.lower().join(path);
+            let folder = if text.is_empty() { path.as_path() } else { path.parent().unwrap() };
+            std::fs::create_dir_all(folder).unwrap();
+            if !text.is_empty() {
+                std::fs::write(&path, text).unwrap();
+            }
+        }
+        bed
+    }
+
+    pub(super) fn lower(&self) -> PathBuf {
+        self.dir.path().join("lower").join(FROZEN_ROOT)
+    }
+
+    /// Where the sandbox's changes to its workspace are.
+    pub(super) fn upper(&self) -> PathBuf {
+        self.dir.path().join("upper/0").join(FROZEN_ROOT)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Runs a shell script in the workspace, in a mount namespace of its own.
+    #[track_caller]
+    pub(super) fn script(&self, script: &str) -> Output {
+        let is_root = rustix::process::geteuid().is_root();
+        let (options, flags) = if is_root { ("redirect_dir=on", "-m") } else { ("userxattr", "-Urm") };
+        let dir = self.dir.path().display();
+        let mount = format!(
+            "set -e; mount -t overlay zeno -o lowerdir={dir}/lower,upperdir={dir}/upper/0,workdir={dir}/work,{options} \
+             {dir}/mount; cd {dir}/mount/{FROZEN_ROOT}\n"
+        );
+        let output = Command::new("unshare").args([flags, "sh", "-c", &(mount + script)]).output().unwrap();
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+        output
+    }
+
+    pub(super) fn compare(&self) -> Comparison {
+        let plan = plan(&self.path("lower"));
+        let ask = Ask {
+            home: self.dir.path(),
+            upper: &self.path("upper"),
+            plan: &plan,
+            workspace: Some(Path::new(WORKSPACE)),
+            rights: Rights::of_this_process(),
+            paths: &[],
+        };
+        compare(&ask).unwrap()
+    }
+
+    pub(super) fn diff(&self) -> Diff {
+        self.compare().diff(Detail::Paths).unwrap()
+    }
+
+    pub(super) fn patch(&self) -> Vec<u8> {
+        let mut patch = Vec::new();
+        self.compare().patch(&mut patch).unwrap();
+        patch
+    }
+}
+
+/// One line for each change of the workspace.
+pub(super) fn told(diff: &Diff) -> Vec<String> {
+    assert_eq!((&diff.machine, &diff.unread), (&Vec::new(), &Vec::new()));
+    diff.workspace.iter().map(line).collect()
+}
+
+fn line(change: &Change) -> String {
+    let path = change.path.display();
+    let mut line = match &change.kind {
+        ChangeKind::Deleted => format!("D {path}"),
+        ChangeKind::Added => format!("A {path}"),
+        ChangeKind::Modified => format!("M {path}"),
+        ChangeKind::TypeChanged => format!("T {path}"),
+        ChangeKind::Renamed { from } => format!("R {} {path}", from.display()),
+    };
+    if let (Some(before), Some(after)) = (&change.before, &change.after) {
+        if before.mode != after.mode && before.kind == after.kind {
+            line += &format!(" {:o}-{:o}", before.mode, after.mode);
+        }
+        if change.contents && matches!(change.kind, ChangeKind::Modified | ChangeKind::Renamed { .. }) {
+            line += " contents";
+        }
+    }
+    for name in &change.xattrs {
+        line += &format!(" {}", name.display());
+    }
+    line
+}
+
+fn plan(lower: &Path) -> Plan {
+    let part = Part {
+        name: "0".to_owned(),
+        mountpoint: WORKSPACE.into(),
+        lowers: vec![Lower::Store("lower".into())],
+        data: None,
+        inner: Some(FROZEN_ROOT.to_owned()),
+        top: Meta::of(&std::fs::metadata(lower).unwrap()),
+        optional: false,
+    };
+    Plan {
+        hostname: "bed".to_owned(),
+        root: Root::FirstPart,
+        parts: vec![part],
+        net: Net::None,
+        nested: false,
+        pids: 1,
+        disk: None,
+        disk_kind: DiskKind::Memory,
+    }
+}
+
+const WORKSPACE: &str = "/no/such/workspace";

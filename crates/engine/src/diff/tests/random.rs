@@ -1,0 +1,90 @@
+//! Whatever was done: the patch makes the workspace of it, with the real git.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use proptest::prelude::*;
+
+use super::Bed;
+
+const PLACES: [&str; 12] = ["a", "b", "d", "d/a", "d/b", "d/d", "d/d/a", "e", "e/a b", "n", "n/a", "n/d"];
+
+const FILES: [(&str, &str); 6] = [
+    ("a", "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n"),
+    ("b", "no end"),
+    ("d/a", "one\ntwo\nthree\nfour\n"),
+    ("d/b", "carriage\rreturn\r\n"),
+    ("d/d/a", "deep\n"),
+    ("e/a b", "blank\n"),
+];
+
+fn place() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(&PLACES[..])
+}
+
+/// One thing somebody might do. It may fail: then it did nothing.
+fn deed() -> impl Strategy<Value = String> {
+    let text = proptest::sample::select(&["x", "x\\n", "one\\ntwo\\n", "\\0bin\\0", "a\\rb\\n", ""][..]);
+    prop_oneof![
+        (place(), text.clone()).prop_map(|(path, text)| format!("printf '{text}' > '{path}'")),
+        (place(), text).prop_map(|(path, text)| format!("printf '{text}' >> '{path}'")),
+        place().prop_map(|path| format!("rm -rf '{path}'")),
+        place().prop_map(|path| format!("mkdir '{path}'")),
+        place().prop_map(|path| format!("chmod 755 '{path}'")),
+        place().prop_map(|path| format!("sed -i s/one/eins/ '{path}'")),
+        (place(), place()).prop_map(|(from, to)| format!("mv -T '{from}' '{to}'")),
+        (place(), place()).prop_map(|(from, to)| format!("cp -r '{from}' '{to}'")),
+        (place(), place()).prop_map(|(to, path)| format!("ln -s '{to}' '{path}'")),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_patch_makes_the_same_files(deeds in proptest::collection::vec(deed(), 1..12)) {
+        let bed = Bed::new(&FILES);
+        let script: String = deeds.iter().map(|deed| format!("{deed} 2>&- || :\n")).collect();
+        let seen = bed.path("seen");
+        bed.script(&format!("{script}cp -a . {}", seen.display()));
+        let patch = bed.path("patch");
+        fs::write(&patch, bed.patch()).unwrap();
+        let applied = Command::new("git")
+            .args(["apply", "--allow-empty", "--whitespace=nowarn"])
+            .arg(&patch)
+            .current_dir(bed.lower())
+            .env("GIT_CEILING_DIRECTORIES", "/")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&applied.stderr);
+        let patch = String::from_utf8_lossy(&fs::read(&patch).unwrap()).into_owned();
+        prop_assert!(applied.status.success(), "{said}\n{:?}\n{patch}", bed.diff());
+        prop_assert_eq!(files(&bed.lower()), files(&seen), "{}", patch);
+    }
+}
+
+/// Files and links: whether they can be executed, and their contents.
+fn files(root: &Path) -> BTreeMap<String, (bool, Vec<u8>)> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let stat = fs::symlink_metadata(&path).unwrap();
+            let name = path.strip_prefix(root).unwrap().display().to_string();
+            if stat.is_dir() {
+                folders.push(path);
+            } else if stat.is_symlink() {
+                let target = fs::read_link(&path).unwrap();
+                files.insert(name + "@", (false, target.as_os_str().as_bytes().to_vec()));
+            } else {
+                files.insert(name, (stat.permissions().mode() & 0o100 != 0, fs::read(&path).unwrap()));
+            }
+        }
+    }
+    files
+}

@@ -1,0 +1,70 @@
+//! What a sandbox changed: as JSON, or as a patch in pieces.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use model::diff::Detail;
+
+use super::App;
+use super::body::Which;
+use super::query::{Param, ParamKind, Query};
+use super::refusal::Refusal;
+
+pub(super) const QUERY: &[Param] = &[PATH, LINES, PATCH];
+
+pub(super) async fn diff(
+    State(app): State<App>,
+    Which(which): Which,
+    query: Query,
+) -> Result<Response, Refusal> {
+    let query = query.only(QUERY)?;
+    let paths = paths(&query)?;
+    if query.flag(PATCH.name)?.unwrap_or(false) {
+        return patch(&app, &which, paths).await;
+    }
+    let detail = if query.flag(LINES.name)?.unwrap_or(false) { Detail::Lines } else { Detail::Paths };
+    Ok(Json(app.control.diff(&which, paths, detail).await?).into_response())
+}
+
+/// The first piece decides whether it is a patch or a refusal. A problem later on ends the body without its end mark, so
+/// that the caller does not take a part for the whole.
+async fn patch(app: &App, which: &str, paths: Vec<PathBuf>) -> Result<Response, Refusal> {
+    let mut pieces = app.control.patch(which, paths).await?;
+    let first = pieces.recv().await.transpose()?;
+    let body = stream::unfold((first, pieces), async |(first, mut pieces)| {
+        let piece = match first {
+            Some(first) => Some(Ok(first)),
+            None => pieces.recv().await,
+        };
+        piece.map(|piece| (piece, (None, pieces)))
+    });
+    Ok(([(CONTENT_TYPE, PATCH_MEDIA)], Body::from_stream(body)).into_response())
+}
+
+fn paths(query: &Query) -> Result<Vec<PathBuf>, Refusal> {
+    let paths = query.all_bytes(PATH.name).map(|path| match path.first() {
+        Some(b'/') => Ok(PathBuf::from(OsStr::from_bytes(path))),
+        Some(_) | None => Err(Refusal::bad_request("`path` is not absolute")),
+    });
+    paths.collect()
+}
+
+pub(super) const PATCH_MEDIA: &str = "text/x-diff";
+const PATH: Param = Param {
+    name: "path",
+    kind: ParamKind::Texts,
+    about: "Absolute, inside the sandbox: only what is at or below it (repeatable)",
+};
+const LINES: Param = Param { name: "lines", kind: ParamKind::Flag, about: "Count lines that came and went" };
+const PATCH: Param = Param {
+    name: "patch",
+    kind: ParamKind::Flag,
+    about: "Answer with a patch of the workspace for `git apply` instead",
+};
