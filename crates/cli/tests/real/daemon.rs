@@ -110,6 +110,7 @@ fn killed_at_any_moment_it_loses_no_sandbox_and_leaves_no_orphan() {
         kills = killer.join().unwrap();
     });
     assert!(kills > 5, "{kills}");
+    until("the last one killed to be gone", || (home.zeno(&["daemon", "start"]).code == 0).then_some(()));
     for (name, must_be_there) in kept {
         let state = home.zeno(&["get", "--json", &name]);
         assert!(state.code == 0 || !must_be_there, "{name} is lost: {state}");

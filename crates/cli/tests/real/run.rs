@@ -15,7 +15,8 @@ fn every_exit_code_is_the_commands_own() {
     home.create("codes", &[]);
     // One sandbox: what is under test is the way of the code, and that is the same.
     for code in 0..=255 {
-        assert_eq!(home.zeno(&["exec", "codes", "--", "sh", "-c", &format!("exit {code}")]).code, code);
+        let ran = home.zeno(&["exec", "codes", "--", "sh", "-c", &format!("exit {code}")]);
+        assert_eq!(ran.code, code, "{ran}");
     }
     for code in [0, 1, 7, 124, 125, 126, 127, 128, 255] {
         assert_eq!(home.run(&[], &format!("exit {code}")).code, code);

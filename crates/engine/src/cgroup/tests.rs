@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,7 +23,8 @@ fn too_much_memory_is_killed_and_counted() {
     let cgroup = home.layout.create(id(1), &limits).unwrap().unwrap();
     // `tail` keeps the last line, and zeros have no end of line.
     let status = shell_in(&cgroup, "head -c 200000000 /dev/zero | tail").wait().unwrap();
-    assert_eq!(status.code(), Some(137));
+    // The kernel chooses: mostly `tail`, which the shell tells, now and then the shell.
+    assert!(status.code() == Some(137) || status.signal() == Some(9), "{status}");
     assert!(cgroup.oom_kills().unwrap() >= Some(1));
     assert!(cgroup.memory_used().unwrap() <= Some(32 << 20));
     assert_eq!(home.layout.find(id(1)), Some(cgroup.clone()));
