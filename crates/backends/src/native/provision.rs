@@ -34,6 +34,14 @@ pub(super) struct Made {
     pub(super) caveats: Vec<Caveat>,
 }
 
+impl Made {
+    pub(super) fn new(stored: &Stored, launched: Launched, conversation: StdStream) -> Self {
+        let caveats = stored.caveats.iter().chain(&launched.caveats).cloned().collect();
+        let workspace = stored.frozen.as_ref().map(|frozen| frozen.workspace.clone());
+        Self { launched, conversation, workspace, caveats }
+    }
+}
+
 impl Native {
     /// Makes a sandbox and waits until it answers. On error nothing is left behind.
     pub async fn provision(
@@ -42,14 +50,14 @@ impl Native {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Provisioned, Problem> {
         let opening = opening(&order)?;
-        let mut again = None;
         let made = tokio::task::block_in_place(|| {
             let _waiting = self.0.stock.waiting();
-            self.0.make(&order, &opening, progress, &mut again)
+            self.0.make(&order, &opening, progress)
         });
-        if let Some(stored) = again {
-            self.restock_later(stored);
-        }
+        let made = made.map(|(made, again)| {
+            again.into_iter().for_each(|stored| self.restock_later(stored));
+            made
+        });
         self.greet(order, made).await
     }
 
@@ -130,14 +138,13 @@ impl Native {
 }
 
 impl Inner {
-    /// The straight path from request to a launched init. Blocking.
+    /// The straight path from request to a launched init. Blocking. Says what to make again for the next one, too.
     fn make(
         &self,
         order: &Provision<'_>,
         opening: &[u8],
         progress: &(dyn Fn(Progress) + Sync),
-        again: &mut Option<Stored>,
-    ) -> Result<Made, NativeError> {
+    ) -> Result<(Made, Option<Stored>), NativeError> {
         let enforced = self.enforce(order.id, &order.request.limits)?;
         let frozen = self.freeze(order.id, order.request, progress)?;
         let ask = Ask { request: order.request, frozen: frozen.as_ref(), disk_kind: enforced.disk_kind };
@@ -151,8 +158,7 @@ impl Inner {
         // What is made to measure for one sandbox is of no use to the next.
         if enforced.cgroup.is_none() && stored.plan.disk.is_none() && order.request.unmask.is_empty() {
             let made = self.take_from_stock(order.id, &stored, opening)?;
-            *again = Some(stored);
-            return Ok(made);
+            return Ok((made, Some(stored)));
         }
         let folder = Folder::of(&self.home, order.id);
         folder.make()?;
@@ -160,7 +166,8 @@ impl Inner {
         if let Some(size) = stored.plan.image() {
             image::make(&folder.image(), size)?;
         }
-        self.launch_as(&folder, stored, enforced.cgroup.as_ref(), opening)
+        let made = self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)?;
+        Ok((made, None))
     }
 
     /// The same for a sandbox that has its layers already. Its frozen workspace stays the one it was made with.
@@ -169,7 +176,7 @@ impl Inner {
         let stored = folder.read()?;
         folder.clear_scratch()?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
-        self.launch_as(&folder, stored, enforced.cgroup.as_ref(), opening)
+        self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)
     }
 
     fn freeze(
@@ -198,15 +205,12 @@ impl Inner {
     fn launch_as(
         &self,
         folder: &Folder,
-        stored: Stored,
+        stored: &Stored,
         cgroup: Option<&Cgroup>,
         opening: &[u8],
     ) -> Result<Made, NativeError> {
-        let (mut launched, conversation) = self.launch(folder, &stored.plan, cgroup, opening)?;
-        let mut caveats = stored.caveats;
-        caveats.append(&mut launched.caveats);
-        let workspace = stored.frozen.map(|frozen| frozen.workspace);
-        Ok(Made { launched, conversation, workspace, caveats })
+        let (launched, conversation) = self.launch(folder, &stored.plan, cgroup, opening)?;
+        Ok(Made::new(stored, launched, conversation))
     }
 
     pub(super) fn launch(

@@ -102,20 +102,18 @@ impl Inner {
                 self.make_ware(self.stock.next_id(), stored.clone())?
             }
         };
-        let Ware { id: own, stored: old, launched, mut conversation, .. } = ware;
         let folder = Folder::of(&self.home, id);
-        Folder::in_stock(&self.home, own).rename(&folder)?;
+        if let Err(error) = Folder::in_stock(&self.home, ware.id).rename(&folder) {
+            self.discard(ware);
+            return Err(error);
+        }
+        let Ware { id: own, stored: old, launched, mut conversation, .. } = ware;
         self.captures.let_go(own);
         folder.redress(&old.plan.parts, &stored.plan.parts)?;
-        if !old.says_the_same_as(stored) {
-            folder.write(stored)?;
-        }
+        folder.update(&old, stored)?;
         self.stock.lend(id, &folder, stored);
         conversation.write_all(opening).map_err(NativeError::Talk)?;
-        let mut caveats = stored.caveats.clone();
-        caveats.extend(launched.caveats.iter().cloned());
-        let workspace = stored.frozen.as_ref().map(|frozen| frozen.workspace.clone());
-        Ok(Made { launched, conversation, workspace, caveats })
+        Ok(Made::new(stored, launched, conversation))
     }
 
     /// Takes the folder of a sandbox that is gone back, if it is as good as new. `false`: it must be removed.
@@ -135,24 +133,16 @@ impl Inner {
     }
 
     fn restock(&self) -> Result<(), NativeError> {
-        while let Some((stored, making)) = self.stock.begin() {
-            let id = self.stock.next_id();
-            if let Some(frozen) = &stored.frozen
-                && self.captures.adopt(id, frozen).is_err()
-            {
-                // The workspace has moved on; the next order makes its own.
-                self.stock.forget_order();
-                return Ok(());
-            }
-            match self.make_ware(id, stored) {
-                Ok(ware) => making.done(ware).into_iter().for_each(|ware| self.discard(ware)),
-                Err(error) => {
-                    self.stock.forget_order();
-                    self.captures.let_go(id);
-                    return Err(error);
-                }
-            }
+        let Some((stored, making)) = self.stock.begin() else { return Ok(()) };
+        let id = self.stock.next_id();
+        if let Some(frozen) = &stored.frozen
+            && self.captures.adopt(id, frozen).is_err()
+        {
+            // The workspace has moved on; the next order makes its own.
+            return Ok(());
         }
+        let ware = self.make_ware(id, stored).inspect_err(|_| self.captures.let_go(id))?;
+        making.done(ware).into_iter().for_each(|ware| self.discard(ware));
         Ok(())
     }
 
@@ -178,14 +168,10 @@ impl Inner {
         match self.stock.take_spent(stored) {
             Some(Spent { folder: spent, stored: old, ending }) => {
                 // Long over, as a rule; overlayfs does not mount a folder twice.
-                if let Some(process) = ending {
-                    ends_within(&process, ENDING);
-                }
+                ending.iter().for_each(wait_for_end);
                 spent.rename(folder)?;
                 folder.refresh(&old.plan.parts, &stored.plan.parts)?;
-                if !old.says_the_same_as(stored) {
-                    folder.write(stored)?;
-                }
+                folder.update(&old, stored)?;
             }
             None => {
                 folder.make()?;
@@ -225,9 +211,7 @@ impl Inner {
     fn discard(&self, ware: Ware) {
         let Ware { id, launched, .. } = ware;
         kill(&launched);
-        if !ends_within(&launched.process, ENDING) {
-            tracing::warn!(pid = launched.pid, "a sandbox made ahead of time does not end");
-        }
+        wait_for_end(&launched.process);
         self.captures.let_go(id);
         remove(&Folder::in_stock(&self.home, id));
     }
@@ -238,7 +222,7 @@ pub(super) fn sweep(home: &Path) -> Result<(), NativeError> {
     let path = home.join("stock");
     let failed = |source| NativeError::Read { path: path.clone(), source };
     for entry in fs::read_dir(&path).map_err(failed)? {
-        Folder(entry.map_err(failed)?.path()).remove()?;
+        remove(&Folder(entry.map_err(failed)?.path()));
     }
     Ok(())
 }
@@ -252,6 +236,12 @@ fn remove(folder: &Folder) {
     if let Err(error) = folder.remove() {
         let error = &error as &dyn std::error::Error;
         tracing::warn!(error, "a folder of the stock stays behind until the next start");
+    }
+}
+
+fn wait_for_end(process: &OwnedFd) {
+    if !ends_within(process, ENDING) {
+        tracing::warn!("a sandbox that was killed does not end");
     }
 }
 

@@ -127,6 +127,11 @@ impl Folder {
         fs::write(&path, text).map_err(failed)
     }
 
+    /// Writes what is new, if anything is.
+    pub(super) fn update(&self, old: &Stored, new: &Stored) -> Result<(), NativeError> {
+        if old.says_the_same_as(new) { Ok(()) } else { self.write(new) }
+    }
+
     pub(super) fn read(&self) -> Result<Stored, NativeError> {
         let path = self.0.join("plan.json");
         let text = fs::read(&path).map_err(|source| NativeError::Read { path: path.clone(), source })?;

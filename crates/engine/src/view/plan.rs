@@ -45,12 +45,20 @@ impl Plan {
     /// Would both show the same? The times of the top folders may differ: those of the machine's busy ones always do.
     #[must_use]
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
-        let timeless = |plan: &Self| {
-            let mut plan = plan.clone();
-            plan.parts.iter_mut().for_each(|part| part.top = part.top.timeless());
-            plan
-        };
-        timeless(self) == timeless(other)
+        // Named one by one, so that whoever adds one is asked whether it shows.
+        let Self { hostname, root, parts, net, nested, pids, disk, disk_kind } = self;
+        (hostname, root, net, nested, pids, disk, disk_kind)
+            == (
+                &other.hostname,
+                &other.root,
+                &other.net,
+                &other.nested,
+                &other.pids,
+                &other.disk,
+                &other.disk_kind,
+            )
+            && parts.len() == other.parts.len()
+            && parts.iter().zip(&other.parts).all(|(part, other)| part.shows_the_same_as(other))
     }
 }
 
@@ -92,6 +100,15 @@ pub struct Part {
     pub top: Meta,
     /// May be left out, with a caveat, if it cannot be mounted: a mount of the machine beside the root.
     pub optional: bool,
+}
+
+impl Part {
+    fn shows_the_same_as(&self, other: &Self) -> bool {
+        let Self { name, mountpoint, lowers, data, inner, top, optional } = self;
+        (name, mountpoint, lowers, data, inner, optional)
+            == (&other.name, &other.mountpoint, &other.lowers, &other.data, &other.inner, &other.optional)
+            && top.timeless() == other.top.timeless()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,7 @@ mod user;
 use model::env::Environment;
 
 use delegation::{Delegation, DelegationError};
-use suite::Suite;
-use suite::SuiteError;
+use suite::{Suite, SuiteError};
 use tally::Tally;
 use user::{Staged, UserError};
 

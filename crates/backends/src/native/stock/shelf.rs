@@ -13,10 +13,8 @@ use super::Ware;
 use super::spent::{Spent, Untouched};
 use crate::native::store::{Folder, Stored};
 
-/// How many of a kind. A second one was tried: under load it costs more than it saves.
-const DEPTH: usize = 1;
-/// How many in all: of the last few workspaces.
-const ROOM: usize = 3 * DEPTH;
+/// One each of the last few views. A second of a kind was tried: under load it costs more than it saves.
+const KINDS: usize = 3;
 /// Folders that wait to be used again.
 const SPENT: usize = 8;
 /// Making one takes a few milliseconds; whoever would wait longer for it makes their own.
@@ -66,7 +64,7 @@ impl Making<'_> {
     pub(super) fn done(self, ware: Ware) -> Option<Ware> {
         let mut shelf = self.0.shelf();
         shelf.wares.push(ware);
-        (shelf.wares.len() > ROOM).then(|| shelf.wares.remove(0))
+        (shelf.wares.len() > KINDS).then(|| shelf.wares.remove(0))
     }
 }
 
@@ -95,26 +93,20 @@ impl Stock {
         shelf.is_hurried
     }
 
-    pub(super) fn forget_order(&self) {
-        self.shelf().due = None;
-    }
-
     /// Is something to be made, and nobody waiting for a sandbox of their own?
     pub(super) fn is_due(&self) -> bool {
         let shelf = self.shelf();
         shelf.due.is_some() && shelf.waiting == 0
     }
 
-    /// What to make now, if there are not enough already.
+    /// What to make now, if there is none already.
     pub(super) fn begin(&self) -> Option<(Stored, Making<'_>)> {
         let mut shelf = self.shelf();
         if shelf.is_closed || shelf.making.is_some() || shelf.waiting > 0 {
             return None;
         }
-        let stored = shelf.due.clone()?;
-        let same = shelf.wares.iter().filter(|ware| ware.stored.plan.shows_the_same_as(&stored.plan));
-        if same.count() >= DEPTH {
-            shelf.due = None;
+        let stored = shelf.due.take()?;
+        if shelf.wares.iter().any(|ware| ware.stored.plan.shows_the_same_as(&stored.plan)) {
             return None;
         }
         shelf.making = Some(stored.plan.clone());
