@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use model::env::Environment;
 
 use crate::args::daemon::DaemonAction;
@@ -17,7 +16,7 @@ pub fn main() -> ExitCode {
     if let Some(done) = hooks::run_launcher() {
         return ExitCode::from(if done.is_ok() { 0 } else { ZENO_FAILED });
     }
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let form = if cli.json { Form::Json } else { Form::People };
     let invocation = Invocation { environment: Environment::read(), form };
     let is_command = cli.verb.is_command();

@@ -12,7 +12,7 @@ use crate::args::run::{Create, Run};
 use crate::args::sandbox::{LimitArgs, SandboxArgs};
 use crate::caller::Caller;
 use crate::failure::Failure;
-use crate::terminal::Terminals;
+use crate::terminal::{Input, Terminals};
 
 /// What `zeno run` asks: a sandbox and a command in it.
 pub(crate) fn run(run: &Run, caller: &Caller, terminals: Terminals) -> Result<RunRequest, Failure> {
@@ -85,9 +85,10 @@ pub(crate) struct Streams {
 impl Streams {
     /// A terminal where both ends are one; standard input wherever it cannot be a person who is not asked.
     pub(crate) fn of(typed: &StreamArgs, terminals: Terminals) -> Self {
-        let wants_tty = typed.tty || (terminals.stdin && terminals.stdout && !typed.no_tty);
+        let at_a_terminal = terminals.stdin == Input::Terminal && terminals.stdout;
+        let wants_tty = typed.tty || (at_a_terminal && !typed.no_tty);
         let tty = wants_tty.then(|| terminals.window_or_default());
-        Self { tty, stdin: typed.interactive || tty.is_some() || !terminals.stdin }
+        Self { tty, stdin: typed.interactive || tty.is_some() || terminals.stdin == Input::Stream }
     }
 
     /// Nobody is there to type or to read.

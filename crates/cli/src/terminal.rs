@@ -5,14 +5,39 @@ use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 
 use model::exec::Window;
+use rustix::fs::{FileType, makedev};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terminals {
-    pub(crate) stdin: bool,
+    pub(crate) stdin: Input,
     pub(crate) stdout: bool,
     /// Of whichever of the two is a terminal.
     pub(crate) window: Option<Window>,
+}
+
+/// What standard input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    Terminal,
+    /// `/dev/null`: there is nothing to hand on, so nobody needs to read.
+    Null,
+    /// A pipe, a file, a socket.
+    Stream,
+}
+
+impl Input {
+    fn look() -> Self {
+        let is_null = rustix::fs::fstat(rustix::stdio::stdin()).is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+                && stat.st_rdev == makedev(1, 3)
+        });
+        match () {
+            () if is_null => Self::Null,
+            () if io::stdin().is_terminal() => Self::Terminal,
+            () => Self::Stream,
+        }
+    }
 }
 
 impl Terminals {
@@ -20,7 +45,7 @@ impl Terminals {
     pub(crate) const DEFAULT_WINDOW: Window = Window { rows: 24, columns: 80 };
 
     pub(crate) fn look() -> Self {
-        Self { stdin: io::stdin().is_terminal(), stdout: io::stdout().is_terminal(), window: window() }
+        Self { stdin: Input::look(), stdout: io::stdout().is_terminal(), window: window() }
     }
 
     pub(crate) fn window_or_default(self) -> Window {

@@ -13,6 +13,8 @@ pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod which;
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 /// Instant, disposable copies of this machine
@@ -66,6 +68,47 @@ pub(crate) enum Verb {
     Reference(machine::Reference),
 }
 
+impl Cli {
+    /// Reads the command line; ends the program with usage or help where it must.
+    pub(crate) fn read() -> Self {
+        Hot::understand(std::env::args_os()).unwrap_or_else(Self::parse)
+    }
+}
+
+/// The verbs whose time people feel. To define all the others costs more than to parse.
+#[derive(Parser)]
+#[command(name = "zeno")]
+struct Hot {
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    verb: HotVerb,
+}
+
+#[derive(Subcommand)]
+enum HotVerb {
+    Run(Box<run::Run>),
+    Exec(exec::Exec),
+}
+
+impl Hot {
+    /// What it does not understand, mistakes among it, is for the whole definition.
+    fn understand(words: impl Iterator<Item = OsString>) -> Option<Cli> {
+        let words: Vec<_> = words.collect();
+        if !["run", "exec"].iter().any(|hot| words.get(1).is_some_and(|verb| verb == hot)) {
+            return None;
+        }
+        let Self { json, verb } = Self::try_parse_from(words).ok()?;
+        Some(Cli {
+            json,
+            verb: match verb {
+                HotVerb::Run(run) => Verb::Run(run),
+                HotVerb::Exec(exec) => Verb::Exec(exec),
+            },
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -106,6 +149,23 @@ mod tests {
         let without = Cli::try_parse_from(["zeno", "run", "ls", "-l", "--json"]).unwrap();
         assert_eq!(with, without);
         assert!(!with.json);
+    }
+
+    #[test]
+    fn the_short_way_reads_what_the_whole_definition_reads() {
+        let hot = |line: &str| Hot::understand(format!("zeno {line}").split(' ').map(OsString::from));
+        let whole = |line: &str| Cli::try_parse_from(format!("zeno {line}").split(' '));
+        for line in [
+            "run --memory 1G --json -- ls -l",
+            "run true",
+            "exec web -u root -- id --json",
+            "exec --json a b",
+        ] {
+            assert_eq!(hot(line), Some(whole(line).unwrap()), "{line}");
+        }
+        for line in ["run", "run --bogus ls", "exec --help", "list", "--json run ls", "help run"] {
+            assert_eq!(hot(line), None, "{line}");
+        }
     }
 
     #[track_caller]

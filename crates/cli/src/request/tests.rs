@@ -30,9 +30,10 @@ fn context() -> Context {
 }
 
 const WINDOW: Window = Window { rows: 50, columns: 132 };
-const AT_A_TERMINAL: Terminals = Terminals { stdin: true, stdout: true, window: Some(WINDOW) };
-const IN_A_PIPE: Terminals = Terminals { stdin: false, stdout: false, window: None };
-const INTO_A_PIPE: Terminals = Terminals { stdin: true, stdout: false, window: Some(WINDOW) };
+const AT_A_TERMINAL: Terminals = Terminals { stdin: Input::Terminal, stdout: true, window: Some(WINDOW) };
+const IN_A_PIPE: Terminals = Terminals { stdin: Input::Stream, stdout: false, window: None };
+const FROM_NOTHING: Terminals = Terminals { stdin: Input::Null, stdout: true, window: Some(WINDOW) };
+const INTO_A_PIPE: Terminals = Terminals { stdin: Input::Terminal, stdout: false, window: Some(WINDOW) };
 
 #[track_caller]
 fn typed(line: &str) -> Verb {
@@ -126,6 +127,7 @@ fn a_terminal_is_used_when_both_ends_are_one() {
     assert_eq!(streams("run sh", INTO_A_PIPE), Streams { tty: None, stdin: false });
     assert_eq!(streams("run -t sh", INTO_A_PIPE), on_tty);
     assert_eq!(streams("run sh", IN_A_PIPE), Streams { tty: None, stdin: true });
+    assert_eq!(streams("run sh", FROM_NOTHING), Streams { tty: None, stdin: false });
     let unseen = Streams { tty: Some(Terminals::DEFAULT_WINDOW), stdin: true };
     assert_eq!(streams("run -t sh", IN_A_PIPE), unseen);
     assert_eq!(streams("run -d sh", AT_A_TERMINAL), Streams { tty: None, stdin: false });

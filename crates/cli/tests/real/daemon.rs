@@ -39,6 +39,16 @@ fn it_starts_by_itself_once_and_in_private() {
 }
 
 #[test]
+fn a_file_that_may_not_grow_does_not_end_it() {
+    let home = Home::new();
+    home.ok(&["daemon", "start"]);
+    let daemon = home.daemon().unwrap();
+    kill_process(Pid::from_raw(daemon).unwrap(), Signal::XFSZ).unwrap();
+    assert_eq!(home.run(&[], "echo text").out(), "text\n");
+    assert_eq!(home.daemon(), Some(daemon), "still the same");
+}
+
+#[test]
 fn sandboxes_live_on_without_it() {
     let home = Home::new();
     home.create("box", &[]);

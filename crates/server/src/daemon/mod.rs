@@ -94,6 +94,7 @@ where
 {
     let stop = Stop::new();
     stop_on_signals(&stop)?;
+    outlive_file_limits()?;
     let Served { control, doctor } = build.await.map_err(DaemonError::Build)?;
     let app = App { control: control.clone(), doctor: Arc::new(doctor), stop: stop.clone() };
 
@@ -131,6 +132,15 @@ fn stop_on_signals(stop: &Stop) -> Result<(), DaemonError> {
     }
     Ok(())
 }
+
+/// A write beyond the file size limit of whoever started us (`ulimit -f`) is an error of that write, not our end.
+fn outlive_file_limits() -> Result<(), DaemonError> {
+    // Once listened for, it never ends the process again, whether anybody still listens or not.
+    signal(SignalKind::from_raw(SIGXFSZ)).map(drop).map_err(DaemonError::Signal)
+}
+
+/// The same number on every architecture zeno runs on.
+const SIGXFSZ: i32 = 25;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {

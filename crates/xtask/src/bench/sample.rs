@@ -1,6 +1,6 @@
 //! One measurement: how long it took by the clock and on the processor.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -41,14 +41,21 @@ pub(crate) fn interleave(
 ) -> Result<Vec<Series>, BenchError> {
     let mut samples = vec![Vec::with_capacity(rounds); lanes.len()];
     for round in 0..rounds {
-        eprint!("\r{name}: round {} of {rounds}   ", round + 1);
+        progress(&format!("{name}: round {} of {rounds}", round + 1));
         for step in 0..lanes.len() {
             let at = (round + step) % lanes.len();
             samples[at].push((lanes[at].measure)()?);
         }
     }
-    eprintln!();
+    progress("");
     Ok(lanes.iter().zip(samples).map(|(lane, samples)| Series::new(lane.label.as_str(), samples)).collect())
+}
+
+/// Shows how far we are, in place of what was shown before. Only for somebody who looks at a terminal.
+pub(crate) fn progress(text: &str) {
+    if io::stderr().is_terminal() {
+        eprint!("\r\x1b[K{text}");
+    }
 }
 
 /// Runs a command to its end, its output thrown away; anything but success is an error.

@@ -1,6 +1,7 @@
 //! What live sandboxes cost that do nothing: each has answered a command and written a file.
 
 use crate::bench::report::{Bar, Contender, Row, Unit};
+use crate::bench::sample::progress;
 use crate::bench::stats::Summary;
 use crate::bench::{Bench, BenchError};
 use crate::rig::{Rig, Stage, proc, zeno};
@@ -20,12 +21,12 @@ pub(crate) fn live(rig: &Rig) -> Result<Vec<Row>, BenchError> {
     let mut connection = stage.zeno.connect()?;
     let mut sandboxes = Vec::with_capacity(LIVE);
     for at in 0..LIVE {
-        eprint!("\r{NAME}: {} of {LIVE} sandboxes   ", at + 1);
+        progress(&format!("{NAME}: {} of {LIVE} sandboxes", at + 1));
         let sandbox = zeno::create(&mut connection, &repository)?;
         zeno::exec(&mut connection, &sandbox, &["sh", "-c", "echo $$ > written"])?;
         sandboxes.push(sandbox);
     }
-    eprintln!();
+    progress("");
     let during = stage.traces()?;
     let processes = proc::tree(stage.zeno.daemon()?)?;
     let total: u64 = processes.iter().map(|pid| proc::pss(*pid)).sum::<Result<_, _>>()?;
