@@ -166,9 +166,7 @@ impl Inner {
         stored: &Stored,
     ) -> Result<(Launched, StdStream), NativeError> {
         match self.stock.take_spent(stored) {
-            Some(Spent { folder: spent, stored: old, ending }) => {
-                // Long over, as a rule; overlayfs does not mount a folder twice.
-                ending.iter().for_each(wait_for_end);
+            Some(Spent { folder: spent, stored: old, ending: _ }) => {
                 spent.rename(folder)?;
                 folder.refresh(&old.plan.parts, &stored.plan.parts)?;
                 folder.update(&old, stored)?;

@@ -15,7 +15,7 @@ use crate::native::store::{Folder, Stored};
 
 /// One each of the last few views. A second of a kind was tried: under load it costs more than it saves.
 const KINDS: usize = 3;
-/// Folders that wait to be used again.
+/// Folders that wait to be used again. More than a few were tried: a hundred at once gain nothing by it.
 const SPENT: usize = 8;
 /// Making one takes a few milliseconds; whoever would wait longer for it makes their own.
 const WORTH_WAITING: Duration = Duration::from_millis(20);
@@ -174,7 +174,8 @@ impl Stock {
 
     pub(super) fn take_spent(&self, wanted: &Stored) -> Option<Spent> {
         let mut shelf = self.shelf();
-        let at = shelf.spent.iter().position(|spent| spent.stored.plan.shows_the_same_as(&wanted.plan))?;
+        let fits = |spent: &Spent| spent.is_free() && spent.stored.plan.shows_the_same_as(&wanted.plan);
+        let at = shelf.spent.iter().position(fits)?;
         Some(shelf.spent.remove(at))
     }
 

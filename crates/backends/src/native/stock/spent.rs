@@ -5,9 +5,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 use engine::view::Part;
 
+use super::ends_within;
 use crate::native::store::{Folder, Stored};
 
 /// A folder that waits to be used again, and what it was used for.
@@ -17,6 +19,14 @@ pub(super) struct Spent {
     pub(super) stored: Stored,
     /// Whoever had it, if they may not be gone yet.
     pub(super) ending: Option<OwnedFd>,
+}
+
+impl Spent {
+    /// Is whoever had it gone? Overlayfs does not mount a folder twice, and to wait for the end of many at once takes
+    /// longer than to make a folder.
+    pub(super) fn is_free(&self) -> bool {
+        self.ending.as_ref().is_none_or(|process| ends_within(process, Duration::ZERO))
+    }
 }
 
 /// What nobody can write to a sandbox's folder without changing. Every change to a folder, to what is in it, to its
