@@ -77,11 +77,21 @@ impl Native {
 
     /// Ends what nobody took for a long time.
     pub async fn tidy(&self) {
+        self.clear(|inner| inner.clear_stock(|ware| ware.made.elapsed() > KEPT)).await;
+    }
+
+    /// Gives up everything that is kept only for speed: the disk is full.
+    pub async fn make_room(&self) {
+        self.clear(|inner| {
+            inner.stock.cancel();
+            inner.empty_stock();
+        })
+        .await;
+    }
+
+    async fn clear(&self, work: impl FnOnce(&Inner) + Send + 'static) {
         let native = self.clone();
-        let cleared = tokio::task::spawn_blocking(move || {
-            native.0.clear_stock(|ware| ware.made.elapsed() > KEPT);
-        });
-        if let Err(error) = cleared.await {
+        if let Err(error) = tokio::task::spawn_blocking(move || work(&native.0)).await {
             tracing::warn!(%error, "what was made ahead of time could not be cleared away");
         }
     }
@@ -196,6 +206,10 @@ impl Inner {
     /// Ends everything in stock.
     pub(super) fn close_stock(&self) {
         self.stock.close();
+        self.empty_stock();
+    }
+
+    fn empty_stock(&self) {
         self.clear_stock(|_| true);
         self.stock.drop_spent().iter().for_each(remove);
     }

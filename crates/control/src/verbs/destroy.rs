@@ -90,7 +90,14 @@ impl Control {
         } else {
             Move::to(State::Destroying).then(State::Destroyed)
         };
-        let moved = self.transition(slot, why.sign(last)).await?;
+        let moved = match self.inner.store.transition(slot.id, why.sign(last.clone())).await {
+            // What the removal freed may have been taken again already.
+            Err(error) if error.is_disk_full() => {
+                self.inner.native.make_room().await;
+                self.transition(slot, why.sign(last)).await?
+            }
+            moved => moved.map_err(|error| refusal::store(&error))?,
+        };
         self.inner.slots.remove(slot);
         Ok(moved.sandbox)
     }

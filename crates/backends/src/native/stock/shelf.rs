@@ -93,6 +93,11 @@ impl Stock {
         shelf.is_hurried
     }
 
+    /// Forgets what was ordered.
+    pub(super) fn cancel(&self) {
+        self.shelf().due = None;
+    }
+
     /// Is something to be made, and nobody waiting for a sandbox of their own?
     pub(super) fn is_due(&self) -> bool {
         let shelf = self.shelf();
