@@ -23,6 +23,7 @@ mod place;
 mod pool;
 mod report;
 mod root;
+mod secrets;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,7 @@ use super::metadata;
 use super::place::Place;
 use super::pool::{Outcome, Pool};
 use super::state::{Scope, State};
-use super::{CaptureError, Progress};
+use super::{CaptureError, Progress, secrets};
 
 pub(super) struct Pass<'scope, 'env, 'state> {
     place: &'env Place,
@@ -166,7 +166,13 @@ impl Pass<'_, '_, '_> {
             live: self.place.live,
             masks: &self.place.masks,
         };
-        let judgement = bench.judge(name, seen);
+        let mut judgement = bench.judge(name, seen);
+        if judgement.fate == Fate::Live
+            && let Ok(folder) = open_beneath(&*spot.source, name)
+            && secrets::lie_near_the_top_of(folder, &self.place.masks)
+        {
+            judgement.fate = Fate::Dir(Role::Ignored);
+        }
         if judgement.leans_on_index {
             self.state.leaning.insert((spot.id, name.into()));
         }

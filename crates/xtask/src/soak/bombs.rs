@@ -64,8 +64,9 @@ fn explode(stage: &Stage, bomb: &Bomb, repository: &std::path::Path) -> Result<D
     }
     client.kill().map_err(|source| ProcessError::wait(&command, source))?;
     let status = client.wait().map_err(|source| ProcessError::wait(&command, source))?;
-    // Refused, or never started: then nothing was tried. A bomb that its limits ended is as good as one we ended.
-    if matches!(status.code(), Some(2 | 4 | 7 | 125..=127)) {
+    // Refused, or never started: then nothing was tried. A bomb that its limits ended is as good as one we ended; a shell that
+    // cannot fork any more ends with 2.
+    if matches!(status.code(), Some(4 | 7 | 125..=127)) {
         return Err(SoakError::NotRun { bomb: bomb.name, status });
     }
     let gone = |source| SoakError::DaemonGone { bomb: bomb.name, source };

@@ -260,6 +260,25 @@ fn secrets_are_absent_until_unmasked() {
 }
 
 #[test]
+fn secrets_in_ignored_folders_are_absent_and_what_is_beside_them_is_there() {
+    let mut lab = repository();
+    lab.write(".gitignore", "dist\nnode_modules\n");
+    lab.write("dist/app.js", "app\n");
+    lab.write("dist/standalone/.env", "KEY=1\n");
+    lab.write("dist/standalone/server.js", "server\n");
+    lab.write("dist/standalone/lib/index.js", "index\n");
+    lab.write("node_modules/left-pad/index.js", "pad\n");
+    let (_, frozen) = lab.freeze();
+    let masked: Vec<_> = frozen.masked.iter().map(|masked| masked.path.display().into_owned()).collect();
+    assert_eq!(masked, [lab.path("dist/standalone/.env").display().to_string()]);
+    let all = "find dist node_modules -type f | sort && cat dist/standalone/lib/index.js";
+    let shown = "dist/app.js\ndist/standalone/lib/index.js\ndist/standalone/server.js\n\
+                 node_modules/left-pad/index.js\nindex";
+    check(&lab, &frozen, all, shown);
+    check(&lab, &frozen, "mv dist elsewhere && rm -r elsewhere/standalone && ls -A elsewhere", "app.js");
+}
+
+#[test]
 fn the_store_may_not_lie_in_a_workspace() {
     let mut lab = Lab::new();
     let holder = lab.holder();
