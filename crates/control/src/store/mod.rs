@@ -112,9 +112,15 @@ impl Store {
     /// Brings the log back into the database file. Blocks, on a connection of its own, so that no caller waits for the disk.
     pub fn checkpoint(&self) -> Result<(), Error> {
         let connection = self.inner.checkpoints.lock().expect("no panic while checkpointing");
-        connection
-            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_counts| Ok(()))
-            .map_err(|source| Error::Checkpoint { source })
+        let say =
+            |statement| connection.query_row(statement, [], |counts| Ok((counts.get(1)?, counts.get(2)?)));
+        let failed = |source| Error::Checkpoint { source };
+        let (pages, done): (i64, i64) = say("PRAGMA wal_checkpoint(PASSIVE)").map_err(failed)?;
+        // A log that was once long keeps its length. To cut it writers must wait, but now for next to nothing.
+        if pages == done && pages > LONG_LOG {
+            say("PRAGMA wal_checkpoint(TRUNCATE)").map(drop).map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Writes what waits and closes the file. Later calls answer [`Error::Closed`].
@@ -161,6 +167,8 @@ pub fn now() -> Timestamp {
 const WAITING: usize = 1024;
 /// How far a subscriber may fall behind before it has to read the store again.
 const EVENTS_BUFFERED: usize = 1024;
+/// Pages of the log, 4 MiB, beyond which it is cut.
+const LONG_LOG: i64 = 1024;
 
 #[cfg(test)]
 mod tests;

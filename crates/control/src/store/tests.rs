@@ -151,7 +151,10 @@ async fn old_records_and_events_are_forgotten() {
     assert_eq!((records[0].sandbox.id, records[1].sandbox.id), (kept, SandboxId::from_bits(1601)));
     let events = store.events(0, usize::MAX).await.unwrap();
     assert_eq!((events.len(), events[9_999].sequence), (10_000, 2 + 4 * 2600));
+    let log = || std::fs::metadata(home.path().join("zeno.db-wal")).unwrap().len();
+    assert!(log() > 4 << 20);
     store.checkpoint().unwrap();
+    assert_eq!(log(), 0);
 }
 
 #[tokio::test]
