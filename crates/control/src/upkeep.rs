@@ -111,6 +111,10 @@ impl Control {
         }
         let pruned = self.inner.store.prune().await;
         logged(None, "forget old records", pruned.map_err(|error| refusal::store(&error)));
+        self.checkpoint().await;
+    }
+
+    pub(crate) async fn checkpoint(&self) {
         let store = self.inner.store.clone();
         match tokio::task::spawn_blocking(move || store.checkpoint()).await {
             Ok(done) => logged(None, "tidy the store", done.map_err(|error| refusal::store(&error))),

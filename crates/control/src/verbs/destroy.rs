@@ -93,13 +93,20 @@ impl Control {
         let moved = match self.inner.store.transition(slot.id, why.sign(last.clone())).await {
             // What the removal freed may have been taken again already.
             Err(error) if error.is_disk_full() => {
-                self.inner.native.make_room().await;
+                self.make_room().await;
                 self.transition(slot, why.sign(last)).await?
             }
             moved => moved.map_err(|error| refusal::store(&error))?,
         };
         self.inner.slots.remove(slot);
         Ok(moved.sandbox)
+    }
+
+    /// Gives up what is kept only for speed. The store's log, once it is in the database, is written from its beginning again
+    /// and needs no room for a while.
+    async fn make_room(&self) {
+        self.inner.native.make_room().await;
+        self.checkpoint().await;
     }
 
     /// Removes what has no record, or none that says it runs. What cannot be removed now is tried again.
