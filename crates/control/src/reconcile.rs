@@ -26,6 +26,8 @@ pub enum Action {
     Adopt(Option<Move>),
     /// Nothing to do but to record it.
     Record(Move),
+    /// Its processes were ended for a moment, and are to be made anew.
+    MakeAnew,
     /// It runs and should not: end its processes.
     End,
     /// Remove it, or finish removing it.
@@ -54,6 +56,11 @@ pub fn decide(record: &Record, found: Found, now: Timestamp) -> Action {
         (State::Stopped | State::Expired | State::Failed, Found::Answering) => Action::End,
         (State::Requested | State::Provisioning, Found::Gone | Found::Silent) => {
             Action::Record(Move::to(State::Failed).because(HALF_MADE).by_zeno())
+        }
+        (State::Ready | State::Active | State::Paused, Found::Gone)
+            if record.restarting && !lifetime::is_over(sandbox.expires, now) =>
+        {
+            Action::MakeAnew
         }
         (State::Ready | State::Active | State::Paused, Found::Silent) => {
             Action::Record(Move::to(State::Unreachable).because(SILENT).by_zeno())

@@ -111,6 +111,7 @@ impl Control {
         match (action, running) {
             (Action::Adopt(change), Some(running)) => self.adopt(slot, record, change, running).await?,
             (Action::End, Some(running)) => self.inner.native.stop(&running).await?,
+            (Action::MakeAnew, _) => self.finish_anew(slot, record).await?,
             (Action::Keep | Action::Adopt(_) | Action::End, _) => {}
             (Action::Record(change), _) => {
                 self.transition(slot, change).await?;
@@ -137,6 +138,9 @@ impl Control {
         let is_active = record.sandbox.state == State::Active && change.is_none();
         if let Some(change) = change {
             self.transition(slot, change).await?;
+        }
+        if record.restarting {
+            self.set_restarting(slot, false).await?;
         }
         let (context, limits) = (request.context, &request.limits);
         let seat = self.seat(slot, Processes { running, context, limits, deadline });

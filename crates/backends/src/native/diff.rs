@@ -50,7 +50,7 @@ impl Native {
         let stored = folder.read()?;
         Ok(compare(&Ask {
             home: &self.0.home,
-            upper: &folder.upper(),
+            upper: &folder.upper(stored.turn),
             plan: &stored.plan,
             workspace: stored.frozen.as_ref().map(|frozen| frozen.workspace.as_path()),
             rights: Rights::of_this_process(),

@@ -32,8 +32,9 @@ fn record(state: State) -> Record {
         actor: Actor::Adm,
         consumer: None,
         caveats: Vec::new(),
+        snapshot: None,
     };
-    Record { sandbox, used: false, throwaway: false }
+    Record { sandbox, used: false, throwaway: false, restarting: false }
 }
 
 fn overdue(state: State, on_expire: OnExpire) -> Record {
@@ -102,7 +103,7 @@ fn every_decision_is_a_move_the_table_allows() {
                     Action::Adopt(Some(change)) | Action::Record(change) => change.path().to_vec(),
                     Action::Destroy { .. } if state == State::Destroying => vec![State::Destroyed],
                     Action::Destroy { .. } => vec![State::Destroying, State::Destroyed],
-                    Action::Keep | Action::End | Action::Adopt(None) => Vec::new(),
+                    Action::Keep | Action::End | Action::Adopt(None) | Action::MakeAnew => Vec::new(),
                 };
                 let mut at = state;
                 for next in path {
