@@ -33,6 +33,25 @@ impl Control {
         changed
     }
 
+    /// Does something while the processes of a sandbox stand still. Those of one that is paused do so already.
+    pub(crate) async fn while_frozen<T>(
+        &self,
+        slot: &Slot,
+        record: &Record,
+        work: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
+        if record.sandbox.state == State::Paused {
+            return work.await;
+        }
+        let seat = slot.seat().ok_or_else(|| refusal::just_ended(&slot.label()))?;
+        self.set_restarting(slot, true).await?;
+        self.inner.native.pause(&seat.running).await?;
+        let done = work.await;
+        self.inner.native.resume(&seat.running).await?;
+        self.set_restarting(slot, false).await?;
+        done
+    }
+
     /// After a daemon that ended in the middle of it.
     pub(crate) async fn finish_anew(&self, slot: &Arc<Slot>, record: &Record) -> Result<(), Problem> {
         let deadline = record.sandbox.expires.map_or(u64::MAX, |expires| {

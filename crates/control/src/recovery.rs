@@ -140,6 +140,10 @@ impl Control {
             self.transition(slot, change).await?;
         }
         if record.restarting {
+            // The last daemon may have ended while it kept them still.
+            if record.sandbox.state != State::Paused {
+                self.inner.native.resume(&running).await?;
+            }
             self.set_restarting(slot, false).await?;
         }
         let (context, limits) = (request.context, &request.limits);

@@ -46,11 +46,6 @@ pub(crate) fn foreign_snapshot(label: &str, snapshot: &Snapshot) -> Problem {
     .hint("see which there are: `zeno snapshots --tree`")
 }
 
-pub(crate) fn busy(label: &str) -> Problem {
-    Problem::new(Code::NotReady, format!("commands run in sandbox `{label}`"))
-        .hint(format!("end them first: `zeno stop {label}`"))
-}
-
 pub(crate) fn no_snapshot_yet(label: &str) -> Problem {
     Problem::new(Code::NotFound, format!("sandbox `{label}` stands on no snapshot"))
         .hint(format!("make one first: `zeno snapshot {label}`"))

@@ -26,7 +26,7 @@ impl Inner {
     fn collect_garbage(&self, mut used: BTreeSet<LayerId>, dry_run: bool) -> Result<Garbage, NativeError> {
         self.add_layers_of_sandboxes(&mut used)?;
         let mut items = Vec::new();
-        for path in self.layers.trash().list()? {
+        for path in self.layers.trash().list()?.into_iter().chain(self.layers.halves()?) {
             items.push(leftover(&self.home, &path)?);
         }
         for layer in self.layers.list()?.into_iter().filter(|layer| !used.contains(layer)) {
@@ -38,6 +38,9 @@ impl Inner {
             }
         }
         if !dry_run {
+            for half in self.layers.halves()? {
+                self.layers.trash().take(&half)?;
+            }
             self.layers.trash().empty()?;
         }
         let size = Size(items.iter().map(|item| item.size.0).sum());

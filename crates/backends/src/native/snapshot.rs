@@ -41,6 +41,13 @@ impl Native {
         Ok(work.await.map_err(NativeError::from)??)
     }
 
+    /// The same for a sandbox whose processes stand still: copies what it has written.
+    pub async fn copy(&self, id: SandboxId, layer: LayerId) -> Result<Saved, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || native.0.copy(id, layer));
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
     /// Takes a sandbox without processes back to what was saved. What it wrote since is left behind.
     pub async fn rollback(&self, id: SandboxId, saved: Saved) -> Result<(), Problem> {
         let native = self.clone();
@@ -117,6 +124,20 @@ impl Inner {
             // This decides: should we be ended before the next line, the next daemon finishes it.
             folder.replace(&stored)?;
             self.layers.seal(&upper, layer, &stored.plan, &below)?;
+        }
+        Ok(Saved(Stored { turn: FIRST_TURN, ..stored }))
+    }
+
+    fn copy(&self, id: SandboxId, layer: LayerId) -> Result<Saved, NativeError> {
+        let folder = Folder::of(&self.home, id);
+        let mut stored = folder.read()?;
+        if stored.plan.disk.is_some() {
+            return Err(NativeError::OwnDisk);
+        }
+        let upper = folder.upper(stored.turn);
+        if !self.layers.is_untouched(&upper, &stored.plan, &stored.layers)? {
+            self.layers.copy(&upper, layer, &stored.plan, &stored.layers)?;
+            stored.layers.insert(0, layer);
         }
         Ok(Saved(Stored { turn: FIRST_TURN, ..stored }))
     }

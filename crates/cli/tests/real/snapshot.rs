@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::home::{Home, is_root};
+use crate::wait::until;
 
 /// Everything that overlayfs marks in its own way: whiteouts, opaque folders, moved folders, in the workspace, in `/tmp`
 /// and in what is read live.
@@ -102,6 +103,54 @@ fn a_tree_of_snapshots_and_what_becomes_of_it() {
     assert_eq!((&removed["items"], &removed["size"]), (&found["items"], &found["size"]));
     assert_eq!(home.json(&["gc"])["items"], json!([]));
     assert_eq!(std::fs::read_dir(home.path().join("layers")).unwrap().count(), 0);
+}
+
+#[test]
+fn one_that_runs_goes_on_and_is_whole_in_its_snapshot() {
+    let home = Home::new();
+    home.create("box", &[]);
+    // Two files that always say the same, unless they are looked at in between; links, holes, marks.
+    home.exec(
+        "box",
+        "mkdir /tmp/dir; rm -rf /usr/share/doc 2>/dev/null; echo x > /tmp/one; ln /tmp/one /tmp/two
+         truncate -s 100M /tmp/hole; echo end >> /tmp/hole; mkfifo /tmp/fifo; ln -s nowhere /tmp/link
+         echo secret > /tmp/closed; chmod 0 /tmp/closed; mkdir /tmp/shut; echo in > /tmp/shut/in; chmod 0 /tmp/shut",
+    );
+    let number = home.detach(
+        "box",
+        "i=0; while :; do i=$((i+1)); echo $i > /tmp/dir/$((i % 50)); echo $i > /tmp/next; mv /tmp/next /tmp/last; echo $i; done",
+    );
+    let count = || home.ok(&["logs", "--exec", &number, "box"]).lines().count();
+    until("it to count", || (count() > 100).then_some(()));
+    home.ok(&["snapshot", "box", "--name", "live"]);
+    let then = count();
+    until("it to go on", || (count() > then + 10).then_some(()));
+    assert_eq!(home.state("box"), "active");
+    home.ok(&["restore", "live", "--name", "copy"]);
+    let seen = home.exec(
+        "copy",
+        "test /tmp/one -ef /tmp/two && stat -c '%h %s' /tmp/one /tmp/hole; test $(stat -c %b /tmp/hole) -lt 100 && echo hole
+         test -p /tmp/fifo && readlink /tmp/link; stat -c '%a %s' /tmp/closed; chmod 700 /tmp/shut; ls -A /tmp/shut",
+    );
+    assert_eq!(seen.out(), "2 2\n1 104857604\nhole\nnowhere\n0 7\nin\n", "{seen}");
+    let last: u64 = home.exec("copy", "cat /tmp/last").out().trim().parse().unwrap();
+    let largest =
+        home.exec("copy", "cat /tmp/dir/* | sort -n | tail -1").out().trim().parse::<u64>().unwrap();
+    // The shell stood still between two of its steps.
+    assert!(largest == last || largest == last + 1, "{largest} {last}");
+    assert_eq!(home.exec("copy", "ls /usr/share/doc").code == 0, !is_root());
+
+    // One that is paused stays so.
+    home.ok(&["pause", "box"]);
+    home.ok(&["snapshot", "box", "--name", "paused"]);
+    assert_eq!(home.state("box"), "paused");
+    let paused = count();
+    home.ok(&["resume", "box"]);
+    until("it to go on", || (count() > paused + 10).then_some(()));
+    // Back where it was, without what ran.
+    home.ok(&["rollback", "box", "live"]);
+    assert_eq!(home.exec("box", "cat /tmp/last; pgrep -c sleep").out(), format!("{last}\n0\n"));
+    assert_eq!(home.zeno(&["snapshot", "box"]).code, 0);
 }
 
 #[test]

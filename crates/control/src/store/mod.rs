@@ -87,6 +87,11 @@ impl Store {
         self.call(move |page| rows::request(page.connection, id)).await
     }
 
+    /// The same without the environment, also of a throwaway.
+    pub async fn bare_request(&self, id: SandboxId) -> Result<Option<CreateRequest>, Error> {
+        self.call(move |page| rows::bare_request(page.connection, id)).await
+    }
+
     /// Writes down that a sandbox's processes are ended for a moment, or that they are there again.
     pub async fn set_restarting(&self, id: SandboxId, restarting: bool) -> Result<(), Error> {
         self.call(move |page| rows::set_restarting(page.connection, id, restarting)).await

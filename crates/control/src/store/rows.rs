@@ -69,6 +69,15 @@ pub(super) fn request(connection: &Connection, id: SandboxId) -> Result<Option<C
     read().map_err(|source| Error::Read { id, source })
 }
 
+/// The same without its environment, which is never written down of a throwaway.
+pub(super) fn bare_request(connection: &Connection, id: SandboxId) -> Result<Option<CreateRequest>, Error> {
+    let read = || -> rusqlite::Result<Option<CreateRequest>> {
+        let mut statement = connection.prepare_cached("SELECT request FROM sandboxes WHERE id = ?1")?;
+        statement.query_row([id.to_string()], |row| json(row, 0)).optional()
+    };
+    read().map_err(|source| Error::Read { id, source })
+}
+
 pub(super) fn set_expires(connection: &Connection, id: SandboxId, expires: Timestamp) -> Result<(), Error> {
     let write = || -> rusqlite::Result<usize> {
         let mut statement = connection.prepare_cached("UPDATE sandboxes SET expires = ?2 WHERE id = ?1")?;

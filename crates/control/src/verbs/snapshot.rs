@@ -8,7 +8,7 @@ use model::snapshot::{SnapshotReason, SnapshotRequest};
 use model::{Code, LayerId, Problem, Snapshot, SnapshotId, State};
 
 use crate::control::Control;
-use crate::slots::Slot;
+use crate::slots::{Seat, Slot};
 use crate::store::{self, Record, SnapshotRecord};
 use crate::{lifetime, refusal};
 
@@ -41,10 +41,12 @@ impl Control {
             State::Ready | State::Active | State::Paused => {
                 let _door = slot.door.write().await;
                 let seat = slot.seat().ok_or_else(|| refusal::just_ended(&slot.label()))?;
-                if self.inner.native.processes(&seat.running).await? > 0 {
-                    return Err(refusal::busy(&slot.label()));
+                if self.inner.native.processes(&seat.running).await? == 0 && !record.throwaway {
+                    self.between_processes(slot, record, seal).await?
+                } else {
+                    let copy = self.inner.native.copy(slot.id, layer);
+                    self.while_frozen(slot, record, copy).await?
                 }
-                self.between_processes(slot, record, seal).await?
             }
             State::Requested
             | State::Provisioning
@@ -52,9 +54,25 @@ impl Control {
             | State::Destroying
             | State::Destroyed => return Err(refusal::not_ready(&record.sandbox, VERB)),
         };
-        let request = self.inner.store.request(slot.id).await.map_err(|error| refusal::store(&error))?;
-        let request = request.ok_or_else(|| refusal::not_kept(&slot.label()))?;
+        let request = self.request_of(slot, slot.seat().as_deref()).await?;
         Ok(Sealed { layer, saved, request })
+    }
+
+    /// What a sandbox was made with. The environment of a throwaway is known only to its processes' seat.
+    pub(crate) async fn request_of(
+        &self,
+        slot: &Slot,
+        seat: Option<&Seat>,
+    ) -> Result<CreateRequest, Problem> {
+        let failed = |error: store::Error| refusal::store(&error);
+        if let Some(request) = self.inner.store.request(slot.id).await.map_err(failed)? {
+            return Ok(request);
+        }
+        let request = self.inner.store.bare_request(slot.id).await.map_err(failed)?;
+        match (request, seat) {
+            (Some(request), Some(seat)) => Ok(CreateRequest { context: seat.context.clone(), ..request }),
+            _ => Err(refusal::not_kept(&slot.label())),
+        }
     }
 
     /// Records a snapshot of what was sealed.

@@ -7,7 +7,7 @@
 
 mod absorb;
 mod captures;
-mod copy;
+pub(crate) mod copy;
 mod error;
 mod extra;
 pub(crate) mod files;

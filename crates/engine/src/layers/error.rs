@@ -17,6 +17,8 @@ pub enum LayerError {
     LookAt { path: PathBuf, source: io::Error },
     #[error("could not seal `{path}` as the layer {layer}")]
     Seal { layer: LayerId, path: PathBuf, source: io::Error },
+    #[error("could not copy `{path}` into the layer {layer}")]
+    Copy { layer: LayerId, path: PathBuf, source: io::Error },
     #[error("could not make `{path}` look like the folder it stands for")]
     Dress { path: PathBuf, source: io::Error },
     #[error("could not list the layers")]

@@ -5,6 +5,7 @@
 //!
 //! Never changes a layer, never mounts anything, does not know who uses which layer.
 
+mod copy;
 mod error;
 mod top;
 mod trash;
@@ -142,6 +143,45 @@ impl Layers {
         Ok(())
     }
 
+    /// Makes a layer of upper folders that somebody may write to again afterwards, by copying them. Nobody may write to
+    /// them meanwhile.
+    pub fn copy(
+        &self,
+        upper: &Path,
+        layer: LayerId,
+        plan: &Plan,
+        stack: &[LayerId],
+    ) -> Result<(), LayerError> {
+        let failed = |source| LayerError::Copy { layer, path: upper.to_owned(), source };
+        let half = self.folder.join(format!("{layer}{HALF}"));
+        fs::create_dir(&half).map_err(failed)?;
+        let filled = plan.parts.iter().try_for_each(|part| {
+            if self.is_part_untouched(upper, part, stack)? {
+                return Ok(());
+            }
+            copy::tree(&upper.join(&part.name), &half.join(&part.name)).map_err(failed)
+        });
+        match filled {
+            Ok(()) => fs::rename(&half, self.path(layer)).map_err(failed),
+            Err(error) => {
+                self.trash.take(&half)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Layers that were never finished.
+    pub fn halves(&self) -> Result<Vec<PathBuf>, LayerError> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(LayerError::List)? {
+            let entry = entry.map_err(LayerError::List)?;
+            if entry.file_name().as_encoded_bytes().ends_with(HALF.as_bytes()) {
+                found.push(entry.path());
+            }
+        }
+        Ok(found)
+    }
+
     fn is_part_untouched(&self, upper: &Path, part: &Part, stack: &[LayerId]) -> Result<bool, LayerError> {
         let path = upper.join(&part.name);
         let failed = |source| LayerError::LookAt { path: path.clone(), source };
@@ -176,3 +216,5 @@ impl Layers {
 }
 
 const FOLDER: &str = "layers";
+/// What a layer that is being made is called beside its id.
+const HALF: &str = ".half";
