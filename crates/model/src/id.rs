@@ -6,10 +6,10 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An id of its own kind: two letters and 12 lower-case base32 characters. Never contains a `-`.
+/// Makes an id of a prefix and 12 lower-case base32 characters.
 macro_rules! id {
-    ($(#[$about:meta])* $name:ident, $prefix:literal, $noun:literal) => {
-        $(#[$about])*
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $what:literal) => {
+        $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "String", into = "String")]
         #[schemars(with = "String")]
@@ -19,7 +19,11 @@ macro_rules! id {
             /// Makes an id from 60 random bits; the four highest bits are not used.
             #[must_use]
             pub fn from_bits(bits: u64) -> Self {
-                Self(letters(bits))
+                let mut text = [0; 12];
+                for (place, letter) in text.iter_mut().enumerate() {
+                    *letter = ALPHABET[(bits >> (place * 5)) as usize & 31];
+                }
+                Self(text)
             }
         }
 
@@ -43,7 +47,7 @@ macro_rules! id {
                 let letters = text.strip_prefix($prefix).map(str::as_bytes).unwrap_or_default();
                 match <[u8; 12]>::try_from(letters) {
                     Ok(letters) if letters.iter().all(|letter| ALPHABET.contains(letter)) => Ok(Self(letters)),
-                    _ => Err(BadId { text: text.to_owned(), noun: $noun, prefix: $prefix }),
+                    _ => Err(BadId { text: text.to_owned(), what: $what, prefix: $prefix }),
                 }
             }
         }
@@ -65,18 +69,18 @@ macro_rules! id {
 }
 
 id! {
-    /// `sb` and 12 lower-case base32 characters, for example `sbk3v7q2m4x6ab`.
-    SandboxId, "sb", "a sandbox"
+    /// `sb` and 12 lower-case base32 characters, for example `sbk3v7q2m4x6ab`. Never contains a `-`.
+    SandboxId, "sb", "a sandbox id"
 }
 
 id! {
-    /// `sn` and 12 lower-case base32 characters.
-    SnapshotId, "sn", "a snapshot"
+    /// `sn` and 12 lower-case base32 characters, for example `snk3v7q2m4x6ab`.
+    SnapshotId, "sn", "a snapshot's id"
 }
 
 id! {
     /// `ly` and 12 lower-case base32 characters: a folder of files that never change again.
-    LayerId, "ly", "a layer"
+    LayerId, "ly", "a layer's id"
 }
 
 /// A command's number within its sandbox, counted from 1.
@@ -146,10 +150,10 @@ impl From<Name> for String {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{text}` is not the id of {noun}: `{prefix}` and 12 characters of a-z and 2-7")]
+#[error("`{text}` is not {what}: `{prefix}` and 12 characters of a-z and 2-7")]
 pub struct BadId {
     text: String,
-    noun: &'static str,
+    what: &'static str,
     prefix: &'static str,
 }
 
@@ -159,10 +163,6 @@ pub struct BadId {
 )]
 pub struct BadName {
     text: String,
-}
-
-fn letters(bits: u64) -> [u8; 12] {
-    std::array::from_fn(|place| ALPHABET[(bits >> (place * 5)) as usize & 31])
 }
 
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
