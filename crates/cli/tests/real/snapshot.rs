@@ -51,7 +51,7 @@ fn what_was_sealed_is_what_is_seen_by_all_who_stand_on_it() {
 #[test]
 fn a_tree_of_snapshots_and_what_becomes_of_it() {
     let home = Home::new();
-    home.create("box", &["--label", "team=a", "--pids", "100", "--best-effort"]);
+    home.create("box", &["-e", "WORD=here", "--label", "team=a", "--pids", "100", "--best-effort"]);
     for number in ["1", "2", "3"] {
         home.exec("box", &format!("echo {number} > /tmp/number"));
         home.ok(&["snapshot", "box", "--name", &format!("s{number}")]);
@@ -82,7 +82,7 @@ fn a_tree_of_snapshots_and_what_becomes_of_it() {
     home.ok(&["snapshots", "rm", "s2", "s3"]);
     home.ok(&["destroy", "box"]);
     home.ok(&["gc"]);
-    assert_eq!(home.exec("b", "cat /tmp/number").out(), "3\n");
+    assert_eq!(home.exec("b", "cat /tmp/number; echo $WORD").out(), "3\nhere\n");
     home.ok(&["stop", "b"]);
     home.ok(&["start", "b"]);
     assert_eq!(home.exec("b", "cat /tmp/number").out(), "3\n");
@@ -151,6 +151,51 @@ fn one_that_runs_goes_on_and_is_whole_in_its_snapshot() {
     home.ok(&["rollback", "box", "live"]);
     assert_eq!(home.exec("box", "cat /tmp/last; pgrep -c sleep").out(), format!("{last}\n0\n"));
     assert_eq!(home.zeno(&["snapshot", "box"]).code, 0);
+}
+
+#[test]
+fn nothing_is_lost_because_a_clock_ran_out() {
+    let home = Home::new();
+    let timed = home.run(&["--timeout", "1s", "--label", "k=v"], "echo half > /tmp/work; sleep 100");
+    assert_eq!(timed.code, 124, "{timed}");
+    let id = timed
+        .err()
+        .split_whitespace()
+        .find(|word| word.starts_with("sn"))
+        .unwrap()
+        .trim_matches(',')
+        .to_owned();
+    let snapshot = home.json(&["snapshots", "get", &id]);
+    assert_eq!((&snapshot["reason"], &snapshot["labels"]), (&json!("timeout"), &json!({"k": "v"})));
+    assert!(snapshot["expires"].is_string(), "{snapshot}");
+    home.ok(&["restore", &id, "--name", "again"]);
+    assert_eq!(home.exec("again", "cat /tmp/work").out(), "half\n");
+    // Who wrote nothing has nothing to keep, and who was done does not want it kept.
+    for options in [(&["--timeout", "200ms"][..], "sleep 100"), (&[], "echo done > /tmp/work; exit 3")] {
+        let ran = home.run(options.0, options.1);
+        assert!(!ran.err().contains("kept"), "{ran}");
+    }
+    let lines = home.zeno(&[
+        "run",
+        "--json",
+        "--no-workspace",
+        "--timeout",
+        "500ms",
+        "--",
+        "sh",
+        "-c",
+        "echo > /tmp/a; sleep 9",
+    ]);
+    let last: serde_json::Value = serde_json::from_str(lines.out().lines().last().unwrap()).unwrap();
+    assert_eq!((&last["kind"], &last["snapshot"]["reason"]), (&json!("removed"), &json!("timeout")));
+
+    home.create("goes", &["--ttl", "1s", "--on-expire", "destroy"]);
+    home.exec("goes", "echo mine > /tmp/mine");
+    until("it to go", || (home.zeno(&["get", "goes"]).code == 6).then_some(()));
+    let kept = home.json(&["snapshots", "--of", "goes"]);
+    assert_eq!(kept[0]["reason"], "expired", "{kept}");
+    home.ok(&["restore", kept[0]["id"].as_str().unwrap(), "--name", "back"]);
+    assert_eq!(home.exec("back", "cat /tmp/mine").out(), "mine\n");
 }
 
 #[test]

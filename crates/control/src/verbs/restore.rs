@@ -26,8 +26,8 @@ impl Control {
             return Err(refusal::fork_count(request.count, MOST));
         }
         let names = names(&request)?;
-        let _layers = self.inner.layers.read().await;
         let record = self.snapshot_for_fork(which, &request).await?;
+        let _layers = self.inner.layers.read().await;
         // Dropped when whoever asked is gone: then those that were made already are removed again.
         let mut tasks = JoinSet::new();
         for (at, name) in names.into_iter().enumerate() {
@@ -50,6 +50,7 @@ impl Control {
         let (control, actor) = (self.clone(), request.actor);
         self.to_the_end(async move {
             let _turn = slot.turn.lock().await;
+            let _layers = control.inner.layers.read().await;
             let record = control.record(&slot).await?;
             let sealed = control.seal(&slot, &record).await?;
             if let Some(last) = record.sandbox.snapshot {
