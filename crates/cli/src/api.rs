@@ -11,6 +11,9 @@ use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
 use model::sandbox::{CreateRequest, Status};
+use model::snapshot::{
+    ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
+};
 use model::units::Span;
 use model::{ExecId, Sandbox};
 use serde::{Deserialize, Serialize};
@@ -79,6 +82,51 @@ impl Api {
 
     pub(crate) async fn extend(&self, which: &Which, ttl: Span) -> Result<Sandbox, ClientError> {
         self.client.post(&of(which, "/extend"), &ExtendRequest { ttl }).await
+    }
+
+    pub(crate) async fn snapshot(
+        &self,
+        which: &Which,
+        request: &SnapshotRequest,
+    ) -> Result<Snapshot, ClientError> {
+        self.client.post(&of(which, "/snapshots"), request).await
+    }
+
+    pub(crate) async fn snapshots(&self, of: Option<&Which>) -> Result<Vec<Snapshot>, ClientError> {
+        let query = of.map(|which| format!("?sandbox={which}")).unwrap_or_default();
+        self.client.get(&format!("/v1/snapshots{query}")).await
+    }
+
+    pub(crate) async fn get_snapshot(&self, which: &Which) -> Result<Snapshot, ClientError> {
+        self.client.get(&format!("/v1/snapshots/{which}")).await
+    }
+
+    pub(crate) async fn remove_snapshot(&self, which: &Which) -> Result<Snapshot, ClientError> {
+        self.client.delete(&format!("/v1/snapshots/{which}")).await
+    }
+
+    pub(crate) async fn rollback(
+        &self,
+        which: &Which,
+        request: &RollbackRequest,
+    ) -> Result<Sandbox, ClientError> {
+        self.client.post(&of(which, "/rollback"), request).await
+    }
+
+    pub(crate) async fn restore(
+        &self,
+        which: &Which,
+        request: &RestoreRequest,
+    ) -> Result<Sandbox, ClientError> {
+        self.client.post(&format!("/v1/snapshots/{which}/restore"), request).await
+    }
+
+    pub(crate) async fn fork(&self, which: &Which, request: &ForkRequest) -> Result<Forks, ClientError> {
+        self.client.post(&of(which, "/fork"), request).await
+    }
+
+    pub(crate) async fn collect_garbage(&self, dry_run: bool) -> Result<Garbage, ClientError> {
+        self.client.post("/v1/gc", &CollectRequest { dry_run }).await
     }
 
     pub(crate) async fn run(&self, request: &RunRequest) -> Result<Conversation, ClientError> {
@@ -271,6 +319,11 @@ impl Lines {
 
 #[derive(Serialize)]
 struct Empty {}
+
+#[derive(Serialize)]
+struct CollectRequest {
+    dry_run: bool,
+}
 
 #[derive(Serialize)]
 struct ExtendRequest {

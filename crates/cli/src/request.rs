@@ -9,7 +9,7 @@ use model::sandbox::{CreateRequest, WorkspaceChoice};
 
 use crate::args::command::{CommandArgs, ContextArgs, EnvArg, StreamArgs};
 use crate::args::run::{Create, Run};
-use crate::args::sandbox::{LimitArgs, SandboxArgs};
+use crate::args::sandbox::{LimitArgs, SandboxArgs, labels};
 use crate::caller::Caller;
 use crate::failure::Failure;
 use crate::terminal::{Input, Terminals};
@@ -114,7 +114,7 @@ fn sandbox(typed: &SandboxArgs, caller: &Caller) -> Result<CreateRequest, Failur
         limits: limits(&typed.limits),
         unmask: typed.unmask.clone(),
         nested: typed.nested,
-        labels: typed.labels.iter().map(|label| (label.key.clone(), label.value.clone())).collect(),
+        labels: labels(&typed.labels),
         actor: typed.actor.unwrap_or_default(),
         consumer: typed.consumer.clone(),
         ..CreateRequest::default()

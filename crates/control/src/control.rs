@@ -9,6 +9,7 @@ use model::limits::Limits;
 use model::{Problem, Sandbox};
 use tokio::sync::{Semaphore, watch};
 
+use crate::names::Noun;
 use crate::refusal;
 use crate::slots::{Seat, Slot, Slots};
 use crate::store::{self, Move, Moved, Record, Store};
@@ -24,6 +25,9 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) native: Native,
     pub(crate) slots: Slots,
+    /// Whoever makes or uses layers holds this, so that nobody collects what is not recorded yet. Asked for only after the
+    /// turn of a sandbox, never before it: who collects holds it alone.
+    pub(crate) layers: tokio::sync::RwLock<()>,
     /// Whoever changes something holds a permit; shutting down takes them all.
     gate: Arc<Semaphore>,
     closing: watch::Sender<bool>,
@@ -42,6 +46,16 @@ pub enum Error {
         #[source]
         source: store::Error,
     },
+    #[error("failed to read which snapshots there are")]
+    Snapshots {
+        #[source]
+        source: store::Error,
+    },
+    #[error("failed to tidy the frozen workspaces")]
+    Settle {
+        #[source]
+        source: Problem,
+    },
     #[error("failed to find out which sandboxes there are")]
     Inventory {
         #[source]
@@ -54,9 +68,10 @@ impl Control {
     pub async fn open(home: &Path, native: Native) -> Result<Self, Error> {
         let store = Store::open(home).map_err(|source| Error::Open { home: home.to_owned(), source })?;
         let gate = Arc::new(Semaphore::new(AT_ONCE as usize));
-        let inner =
-            Inner { store, native, slots: Slots::default(), gate, closing: watch::Sender::new(false) };
+        let (slots, layers) = Default::default();
+        let inner = Inner { store, native, slots, layers, gate, closing: watch::Sender::new(false) };
         let control = Self { inner: Arc::new(inner) };
+        control.hold_snapshots().await?;
         control.reconcile().await?;
         tokio::spawn(control.clone().look_after());
         Ok(control)
@@ -114,14 +129,14 @@ impl Control {
 
     /// The record of a destroyed sandbox, by its whole id.
     pub(crate) async fn destroyed(&self, which: &str) -> Result<Option<Sandbox>, Problem> {
-        let Ok(id) = crate::names::bare(which).parse() else { return Ok(None) };
+        let Ok(id) = Noun::Sandbox.bare(which).parse() else { return Ok(None) };
         let record = self.inner.store.record(id).await.map_err(|error| refusal::store(&error))?;
         Ok(record.map(|record| record.sandbox))
     }
 
     pub(crate) async fn record(&self, slot: &Slot) -> Result<Record, Problem> {
         let record = self.inner.store.record(slot.id).await.map_err(|error| refusal::store(&error))?;
-        record.ok_or_else(|| refusal::not_found(&slot.label(), &[]))
+        record.ok_or_else(|| refusal::not_found(Noun::Sandbox, &slot.label(), &[]))
     }
 
     pub(crate) async fn transition(&self, slot: &Slot, change: Move) -> Result<Moved, Problem> {

@@ -72,7 +72,13 @@ mod tests {
     async fn happen(store: &Store, sandboxes: std::ops::Range<u64>) {
         for bits in sandboxes {
             let id = SandboxId::from_bits(bits);
-            let new = NewRecord { id, request: Default::default(), expires: None, throwaway: false };
+            let new = NewRecord {
+                id,
+                request: Default::default(),
+                expires: None,
+                throwaway: false,
+                snapshot: None,
+            };
             store.insert(new).await.unwrap();
             store.transition(id, Move::to(State::Destroying).then(State::Destroyed)).await.unwrap();
         }

@@ -3,6 +3,7 @@
 //! Every sandbox has a record here, and every change of its state goes through one function. Never knows HTTP,
 //! never prints.
 
+mod anew;
 mod control;
 mod follow;
 mod lifecycle;

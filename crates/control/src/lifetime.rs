@@ -43,6 +43,9 @@ pub(crate) fn reason(sandbox: &Sandbox, now: Timestamp) -> String {
 /// By how much the wall clock may lag behind the boot clock without the reason being told wrong.
 const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
+/// How long a snapshot is kept that nobody asked for.
+pub(crate) const UNASKED: Duration = Defaults::UNASKED_SNAPSHOT.0;
+
 #[cfg(test)]
 mod tests {
     use model::units::Span;

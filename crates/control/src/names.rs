@@ -1,42 +1,61 @@
-//! What a person typed, and which sandbox that is.
+//! What a person typed, and which sandbox or snapshot that is.
 
-use model::{Name, Problem, SandboxId};
+use std::fmt::Display;
+
+use model::{Name, Problem};
 
 use crate::refusal;
 
-/// A sandbox that could be meant.
+/// What is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noun {
+    Sandbox,
+    Snapshot,
+}
+
+impl Noun {
+    /// `sandbox:a` says outright what `a` means among workspaces and services, too.
+    pub(crate) fn bare(self, which: &str) -> &str {
+        let prefix = match self {
+            Self::Sandbox => "sandbox:",
+            Self::Snapshot => "snapshot:",
+        };
+        which.strip_prefix(prefix).unwrap_or(which)
+    }
+}
+
+/// One that could be meant.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
-    pub(crate) id: SandboxId,
+pub(crate) struct Known<I> {
+    pub(crate) id: I,
     pub(crate) name: Option<Name>,
 }
 
-/// `sandbox:a` says outright what `a` means among workspaces and services, too.
-pub(crate) fn bare(which: &str) -> &str {
-    which.strip_prefix("sandbox:").unwrap_or(which)
-}
-
 /// A whole id, a name, or the beginning of one id only, in this order.
-pub(crate) fn resolve(which: &str, existing: &[Known]) -> Result<SandboxId, Problem> {
-    let which = bare(which);
+pub(crate) fn resolve<I: Copy + Display>(
+    noun: Noun,
+    which: &str,
+    existing: &[Known<I>],
+) -> Result<I, Problem> {
+    let which = noun.bare(which);
     let whole = existing.iter().find(|known| {
         known.id.to_string() == which || known.name.as_ref().is_some_and(|name| name.as_str() == which)
     });
     if let Some(known) = whole {
         return Ok(known.id);
     }
-    let begins = |known: &&Known| which.len() >= SHORTEST && known.id.to_string().starts_with(which);
+    let begins = |known: &&Known<I>| which.len() >= SHORTEST && known.id.to_string().starts_with(which);
     let matches: Vec<_> = existing.iter().filter(begins).collect();
     match matches.as_slice() {
         [only] => Ok(only.id),
-        [] => Err(refusal::not_found(which, &near(which, existing))),
+        [] => Err(refusal::not_found(noun, which, &near(which, existing))),
         several => {
             Err(refusal::ambiguous(which, &several.iter().map(|known| shown(known)).collect::<Vec<_>>()))
         }
     }
 }
 
-fn shown(known: &Known) -> String {
+fn shown<I: Display>(known: &Known<I>) -> String {
     match &known.name {
         Some(name) => format!("{} ({name})", known.id),
         None => known.id.to_string(),
@@ -44,7 +63,7 @@ fn shown(known: &Known) -> String {
 }
 
 /// Names that differ by a slip of the finger, nearest first.
-fn near(which: &str, existing: &[Known]) -> Vec<Name> {
+fn near<I>(which: &str, existing: &[Known<I>]) -> Vec<Name> {
     let names = existing.iter().filter_map(|known| known.name.as_ref());
     // In a short name two slips leave nothing of what was meant.
     let slips = if which.len() <= 4 { 1 } else { 2 };
@@ -71,16 +90,16 @@ fn distance(one: &[u8], other: &[u8]) -> usize {
     row[other.len()]
 }
 
-/// `sb` and two letters: shorter beginnings are more often a name with a slip in it.
+/// Two letters of the id's kind and two of its own: shorter beginnings are more often a name with a slip in it.
 const SHORTEST: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use model::Code;
+    use model::{Code, SandboxId};
 
     use super::*;
 
-    fn existing() -> Vec<Known> {
+    fn existing() -> Vec<Known<SandboxId>> {
         let known = |id: &str, name: Option<&str>| Known {
             id: id.parse().unwrap(),
             name: name.map(|name| name.parse().unwrap()),
@@ -95,12 +114,12 @@ mod tests {
 
     #[track_caller]
     fn finds(which: &str, id: &str) {
-        assert_eq!(resolve(which, &existing()).unwrap().to_string(), id);
+        assert_eq!(resolve(Noun::Sandbox, which, &existing()).unwrap().to_string(), id);
     }
 
     #[track_caller]
     fn refuses(which: &str, code: Code, says: &str) {
-        let problem = resolve(which, &existing()).unwrap_err();
+        let problem = resolve(Noun::Sandbox, which, &existing()).unwrap_err();
         assert_eq!(problem.code, code);
         let text = format!("{} {}", problem.detail, problem.hints.join(" "));
         assert!(text.contains(says), "{text}");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backends::native::{End, Running};
+use model::snapshot::SnapshotReason;
 use model::{Problem, SandboxId, State};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -70,6 +71,9 @@ impl Control {
         slot.rise();
         let outcome = async {
             let record = self.record(slot).await?;
+            if record.throwaway && end == End::Expired {
+                self.keep_last(slot, &record, Some(seat), SnapshotReason::Expired).await?;
+            }
             let action = match end {
                 End::Expired => reconcile::expired(&record.sandbox, store::now()),
                 End::Died { reason } => Action::Record(Move::to(State::Failed).because(reason).by_zeno()),
@@ -111,11 +115,15 @@ impl Control {
         match (action, running) {
             (Action::Adopt(change), Some(running)) => self.adopt(slot, record, change, running).await?,
             (Action::End, Some(running)) => self.inner.native.stop(&running).await?,
+            (Action::MakeAnew, _) => self.finish_anew(slot, record).await?,
             (Action::Keep | Action::Adopt(_) | Action::End, _) => {}
             (Action::Record(change), _) => {
                 self.transition(slot, change).await?;
             }
-            (Action::Destroy { reason }, _) => {
+            (Action::Destroy { reason, keep }, _) => {
+                if let Some(why) = keep {
+                    self.keep_last(slot, record, None, why).await?;
+                }
                 self.remove(slot, record, Why::Decided(reason)).await?;
             }
         }
@@ -137,6 +145,13 @@ impl Control {
         let is_active = record.sandbox.state == State::Active && change.is_none();
         if let Some(change) = change {
             self.transition(slot, change).await?;
+        }
+        if record.restarting {
+            // The last daemon may have ended while it kept them still.
+            if record.sandbox.state != State::Paused {
+                self.inner.native.resume(&running).await?;
+            }
+            self.set_restarting(slot, false).await?;
         }
         let (context, limits) = (request.context, &request.limits);
         let seat = self.seat(slot, Processes { running, context, limits, deadline });

@@ -1,8 +1,9 @@
 //! What callers are told when a verb cannot do what it was asked, with the command to use next.
 
 use model::exec::Text;
-use model::{Code, Name, Problem, Sandbox, SandboxId, State};
+use model::{Code, Name, Problem, Sandbox, SandboxId, Snapshot, State};
 
+use crate::names::Noun;
 use crate::store;
 
 /// The sandbox is in a state in which this cannot be done.
@@ -24,10 +25,40 @@ pub(crate) fn not_ready(sandbox: &Sandbox, verb: &str) -> Problem {
     Problem { causes, ..problem }.hint(next)
 }
 
-pub(crate) fn not_found(which: &str, near: &[Name]) -> Problem {
-    let problem = Problem::new(Code::NotFound, format!("there is no sandbox `{which}`"));
+pub(crate) fn not_found(noun: Noun, which: &str, near: &[Name]) -> Problem {
+    let (noun, list) = match noun {
+        Noun::Sandbox => ("sandbox", "zeno list"),
+        Noun::Snapshot => ("snapshot", "zeno snapshots"),
+    };
+    let problem = Problem::new(Code::NotFound, format!("there is no {noun} `{which}`"));
     let problem = near.iter().fold(problem, |problem, name| problem.hint(format!("did you mean `{name}`?")));
-    problem.hint("see which there are: `zeno list`")
+    problem.hint(format!("see which there are: `{list}`"))
+}
+
+/// The sandbox never stood on it.
+pub(crate) fn foreign_snapshot(label: &str, snapshot: &Snapshot) -> Problem {
+    let which = snapshot_label(snapshot);
+    Problem::new(
+        Code::Refused,
+        format!("`{which}` is no snapshot of sandbox `{label}` or of what it was made from"),
+    )
+    .hint(format!("make a new sandbox of it: `zeno restore {which}`"))
+    .hint("see which there are: `zeno snapshots --tree`")
+}
+
+pub(crate) fn no_snapshot_yet(label: &str) -> Problem {
+    Problem::new(Code::NotFound, format!("sandbox `{label}` stands on no snapshot"))
+        .hint(format!("make one first: `zeno snapshot {label}`"))
+}
+
+pub(crate) fn fork_count(count: u32, most: u32) -> Problem {
+    Problem::new(Code::BadRequest, format!("{count} sandboxes cannot be forked at once: 1 to {most}"))
+        .hint("ask for fewer, and ask again")
+}
+
+/// What a person calls it.
+pub(crate) fn snapshot_label(snapshot: &Snapshot) -> String {
+    snapshot.name.as_ref().map_or_else(|| snapshot.id.to_string(), ToString::to_string)
 }
 
 pub(crate) fn ambiguous(which: &str, matches: &[String]) -> Problem {
@@ -83,6 +114,11 @@ pub(crate) fn lost() -> Problem {
 pub(crate) fn store(error: &store::Error) -> Problem {
     match error {
         store::Error::NameTaken { name } => name_taken(name, None),
+        store::Error::SnapshotNameTaken { name } => Problem::from_error(Code::NameTaken, error)
+            .hint(format!("choose another name, or remove that snapshot: `zeno snapshots rm {name}`")),
+        store::Error::NoSnapshot { .. } => {
+            Problem::from_error(Code::NotFound, error).hint("see which there are: `zeno snapshots`")
+        }
         store::Error::NoSandbox { .. } => {
             Problem::from_error(Code::NotFound, error).hint("see which there are: `zeno list`")
         }
@@ -113,7 +149,10 @@ mod tests {
         let id = SandboxId::from_bits(1);
         let request =
             model::sandbox::CreateRequest { name: Some("a".parse().unwrap()), ..Default::default() };
-        store.insert(NewRecord { id, request, expires: None, throwaway: false }).await.unwrap();
+        store
+            .insert(NewRecord { id, request, expires: None, throwaway: false, snapshot: None })
+            .await
+            .unwrap();
         let walk = [
             (Move::to(State::Ready), "`zeno exec a -- COMMAND`"),
             (Move::to(State::Paused), "`zeno resume a`"),

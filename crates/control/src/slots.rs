@@ -12,7 +12,7 @@ use model::limits::Limits;
 use model::units::Size;
 use model::{Name, Problem, SandboxId};
 
-use crate::names::{self, Known};
+use crate::names::{self, Known, Noun};
 use crate::refusal;
 
 #[derive(Debug, Default)]
@@ -33,6 +33,9 @@ pub(crate) struct Slot {
     pub(crate) name: Option<Name>,
     /// Whoever changes the sandbox's state holds this from before it asks for the state until the change is recorded.
     pub(crate) turn: tokio::sync::Mutex<()>,
+    /// Whoever gives its processes something to do holds this until they have it; whoever makes the processes anew holds
+    /// it alone, so that nothing falls between the old and the new.
+    pub(crate) door: tokio::sync::RwLock<()>,
     seat: Mutex<Option<Arc<Seat>>>,
 }
 
@@ -68,7 +71,8 @@ impl Slots {
             }
             table.by_name.insert(name.clone(), id);
         }
-        let slot = Arc::new(Slot { id, name, turn: tokio::sync::Mutex::default(), seat: Mutex::default() });
+        let (turn, door, seat) = Default::default();
+        let slot = Arc::new(Slot { id, name, turn, door, seat });
         table.by_id.insert(id, Arc::clone(&slot));
         Ok(slot)
     }
@@ -88,7 +92,7 @@ impl Slots {
     /// Finds a sandbox by what a person typed.
     pub(crate) fn find(&self, which: &str) -> Result<Arc<Slot>, Problem> {
         let table = self.table();
-        let bare = names::bare(which);
+        let bare = Noun::Sandbox.bare(which);
         // The two ways that programs use need no walk through all of them.
         let by_name = || bare.parse::<Name>().ok().and_then(|name| table.by_name.get(&name).copied());
         let exact = bare.parse().ok().or_else(by_name).and_then(|id| table.by_id.get(&id));
@@ -97,7 +101,7 @@ impl Slots {
         }
         let known: Vec<_> =
             table.by_id.values().map(|slot| Known { id: slot.id, name: slot.name.clone() }).collect();
-        names::resolve(which, &known).map(|id| Arc::clone(&table.by_id[&id]))
+        names::resolve(Noun::Sandbox, which, &known).map(|id| Arc::clone(&table.by_id[&id]))
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Slot>> {

@@ -60,8 +60,9 @@ async fn look(store: &Store) -> Result<u64, Box<dyn Error>> {
     let mut last: HashMap<SandboxId, State> = HashMap::new();
     for (expected, event) in (1..).zip(&events) {
         assert_eq!(event.sequence, expected, "a gap");
-        let before = last.insert(event.data.sandbox, event.data.to);
-        assert_eq!(event.data.from, before, "event {expected} does not follow from the one before");
+        let told = event.data.transition().expect("only moves are made here");
+        let before = last.insert(told.sandbox, told.to);
+        assert_eq!(told.from, before, "event {expected} does not follow from the one before");
     }
     let records = store.records(Which::All).await?;
     let stored: HashMap<_, _> =
@@ -85,7 +86,8 @@ async fn move_about(home: &Path) -> Result<(), Box<dyn Error>> {
 async fn walk(store: Store) -> Result<(), control::store::Error> {
     loop {
         let id = SandboxId::from_bits(random());
-        let order = NewRecord { id, request: Default::default(), expires: None, throwaway: false };
+        let order =
+            NewRecord { id, request: Default::default(), expires: None, throwaway: false, snapshot: None };
         let mut at = store.insert(order).await?.state;
         while let Some(&next) = at.next().get(random() as usize % at.next().len().max(1)) {
             let moved = store.transition(id, Move::to(next)).await?;

@@ -11,6 +11,7 @@ mod executable;
 pub mod image;
 pub mod init;
 pub mod launcher;
+pub mod layers;
 pub mod machine;
 pub mod remove;
 pub mod seccomp;

@@ -63,6 +63,8 @@ pub enum CaveatKind {
     Network,
     /// Users, permissions or devices differ from the real machine.
     Privilege,
+    /// What ran in the sandbox it was made from does not run in it.
+    Processes,
     /// State would be lost in a case where a user might expect it to be kept.
     Durability,
 }

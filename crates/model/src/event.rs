@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Name, SandboxId};
+use crate::id::{Name, SandboxId, SnapshotId};
 use crate::sandbox::Actor;
+use crate::snapshot::SnapshotReason;
 use crate::state::State;
 
 /// A CloudEvents 1.0 envelope. `sequence` grows by one with each event and is the cursor of `GET /v1/events`.
@@ -17,11 +18,19 @@ pub struct Event {
     /// For example `dev.zeno.sandbox.ready`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The sandbox's id.
+    /// The id of the sandbox or the snapshot.
     pub subject: String,
     pub time: Timestamp,
     pub sequence: u64,
-    pub data: Transition,
+    pub data: EventData,
+}
+
+/// What an event tells of; its `type` says which it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum EventData {
+    Transition(Transition),
+    Snapshot(SnapshotChange),
 }
 
 /// A sandbox went from one state to another.
@@ -41,18 +50,91 @@ pub struct Transition {
     pub consumer: Option<String>,
 }
 
+/// Something happened to, or by, a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotChange {
+    pub snapshot: SnapshotId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    /// Of which it was made, or which was taken back to it.
+    pub sandbox: SandboxId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_name: Option<Name>,
+    pub change: SnapshotChangeKind,
+    pub reason: SnapshotReason,
+    pub actor: Actor,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SnapshotChangeKind {
+    Made,
+    Removed,
+    /// A sandbox was taken back to it.
+    RolledBack,
+}
+
+impl SnapshotChangeKind {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Made => "made",
+            Self::Removed => "removed",
+            Self::RolledBack => "rolled-back",
+        }
+    }
+}
+
+impl EventData {
+    /// The move of a sandbox, if it tells of one.
+    #[must_use]
+    pub fn transition(&self) -> Option<&Transition> {
+        match self {
+            Self::Transition(transition) => Some(transition),
+            Self::Snapshot(_) => None,
+        }
+    }
+
+    fn kind(&self) -> String {
+        match self {
+            Self::Transition(transition) => format!("dev.zeno.sandbox.{}", transition.to),
+            Self::Snapshot(change) => format!("dev.zeno.snapshot.{}", change.change.as_str()),
+        }
+    }
+
+    fn subject(&self) -> String {
+        match self {
+            Self::Transition(transition) => transition.sandbox.to_string(),
+            Self::Snapshot(change) => change.snapshot.to_string(),
+        }
+    }
+}
+
+impl From<Transition> for EventData {
+    fn from(transition: Transition) -> Self {
+        Self::Transition(transition)
+    }
+}
+
+impl From<SnapshotChange> for EventData {
+    fn from(change: SnapshotChange) -> Self {
+        Self::Snapshot(change)
+    }
+}
+
 impl Event {
     #[must_use]
-    pub fn of(sequence: u64, time: Timestamp, transition: Transition) -> Self {
+    pub fn of(sequence: u64, time: Timestamp, data: impl Into<EventData>) -> Self {
+        let data = data.into();
         Self {
             specversion: "1.0".to_owned(),
             id: sequence.to_string(),
             source: "/zeno/sandboxes".to_owned(),
-            kind: format!("dev.zeno.sandbox.{}", transition.to),
-            subject: transition.sandbox.to_string(),
+            kind: data.kind(),
+            subject: data.subject(),
             time,
             sequence,
-            data: transition,
+            data,
         }
     }
 }

@@ -19,11 +19,13 @@ pub mod mask;
 pub mod net;
 pub mod problem;
 pub mod sandbox;
+pub mod snapshot;
 pub mod state;
 pub mod units;
 
 pub use caveat::Caveat;
-pub use id::{ExecId, Name, SandboxId};
+pub use id::{ExecId, LayerId, Name, SandboxId, SnapshotId};
 pub use problem::{Code, Problem};
 pub use sandbox::Sandbox;
+pub use snapshot::Snapshot;
 pub use state::State;

@@ -99,5 +99,7 @@ impl Defaults {
     pub const LOG: Size = Size(64 << 20);
     /// Lifetime of a sandbox nobody gave one: forgotten ones do not live for ever.
     pub const TTL: Span = Span::from_secs(7 * 86_400);
+    /// How long a snapshot is kept that nobody asked for: of a sandbox whose time was over, or that was forked.
+    pub const UNASKED_SNAPSHOT: Span = Span::from_secs(7 * 86_400);
     pub const ON_EXPIRE: OnExpire = OnExpire::Stop;
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caveat::{Caveat, ReadLive};
 use crate::exec::{Context, Text};
-use crate::id::{Name, SandboxId};
+use crate::id::{Name, SandboxId, SnapshotId};
 use crate::limits::Limits;
 use crate::net::Net;
 use crate::state::State;
@@ -88,6 +88,9 @@ pub struct Sandbox {
     pub consumer: Option<String>,
     #[serde(default)]
     pub caveats: Vec<Caveat>,
+    /// The snapshot it stands on: the last one made of it, or the one it was made from or taken back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<SnapshotId>,
 }
 
 impl Sandbox {

@@ -71,7 +71,7 @@ impl fmt::Display for Span {
 
 /// A number of bytes, written `512MiB`, `4G`, `100kB` or a plain number. A bare letter is a power of 1024,
 /// as in Docker and systemd.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct Size(pub u64);

@@ -48,9 +48,11 @@ impl Native {
     fn comparison(&self, id: SandboxId, paths: &[PathBuf]) -> Result<Comparison, NativeError> {
         let folder = Folder::of(&self.0.home, id);
         let stored = folder.read()?;
+        let layers: Vec<PathBuf> = stored.layers.iter().map(|layer| self.0.layers.path(*layer)).collect();
         Ok(compare(&Ask {
             home: &self.0.home,
-            upper: &folder.upper(),
+            upper: &folder.upper(stored.turn),
+            layers: &layers,
             plan: &stored.plan,
             workspace: stored.frozen.as_ref().map(|frozen| frozen.workspace.as_path()),
             rights: Rights::of_this_process(),

@@ -48,9 +48,15 @@ impl Native {
     pub async fn stop(&self, running: &Running) -> Result<(), Problem> {
         kill(running).await?;
         self.held().remove(&running.id);
-        let upper = self.folder(running).upper();
-        tokio::task::spawn_blocking(move || disk::sync(&upper)).await.map_err(NativeError::from)??;
+        let folder = self.folder(running);
+        tokio::task::spawn_blocking(move || disk::sync(&folder.0)).await.map_err(NativeError::from)??;
         Ok(())
+    }
+
+    /// Ends every process, for as long as it takes to change what it stands on. What it wrote is not brought to the disk
+    /// first.
+    pub async fn end(&self, id: SandboxId) -> Result<(), Problem> {
+        self.kill_leftover(id).await
     }
 
     /// Ends every process and removes everything. Also for a half-made, stopped or dead sandbox; done twice is done.
@@ -134,10 +140,18 @@ impl Native {
         Ok(read.await.map_err(NativeError::from)??.masked)
     }
 
-    /// Bytes its layers take in the store.
+    /// Bytes that what it wrote takes in the store, with the layers it stands on.
     pub async fn written(&self, id: SandboxId) -> Result<Size, Problem> {
-        let upper = Folder::of(&self.0.home, id).upper();
-        let count = tokio::task::spawn_blocking(move || disk::used(&upper));
+        let native = self.clone();
+        let count = tokio::task::spawn_blocking(move || {
+            let folder = Folder::of(&native.0.home, id);
+            let stored = folder.read()?;
+            let mut bytes = disk::used(&folder.upper(stored.turn))?.0;
+            for layer in stored.layers {
+                bytes += native.0.layer_size(layer)?.0;
+            }
+            Ok::<_, NativeError>(Size(bytes))
+        });
         Ok(count.await.map_err(NativeError::from)??)
     }
 

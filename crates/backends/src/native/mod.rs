@@ -6,11 +6,13 @@
 mod command;
 mod diff;
 mod disk;
+mod garbage;
 mod host;
 mod life;
 mod limits;
 mod problem;
 mod provision;
+mod snapshot;
 mod stock;
 mod store;
 mod talk;
@@ -24,18 +26,23 @@ use std::time::Duration;
 use engine::capture::{Captures, Live};
 use engine::cgroup::Cgroup;
 use engine::launcher::{Launcher, Rights};
+use engine::layers::Layers;
 use engine::machine::Machine;
 use engine::view::Planner;
 use model::exec::ExecRequest;
 use model::mask::Masks;
 use model::sandbox::CreateRequest;
-use model::{Caveat, SandboxId};
+use model::units::Size;
+use model::{Caveat, LayerId, SandboxId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 
+use store::Stored;
+
 pub use host::doctor;
 pub use problem::NativeError;
+pub use snapshot::Saved;
 
 /// The backend. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -48,6 +55,8 @@ struct Inner {
     launcher: Launcher,
     planner: Planner,
     captures: Captures,
+    layers: Layers,
+    layer_sizes: Mutex<HashMap<LayerId, Size>>,
     /// What the caps shared by all sandboxes do not cover here.
     shared_caveats: Vec<Caveat>,
     stock: stock::Stock,
@@ -114,7 +123,8 @@ impl Native {
         };
         let masks = Masks::built_in();
         let captures = Captures::open(&home.join("captures"), live, masks.workspace.clone())?;
-        recover(&home, &captures, &machine)?;
+        let layers = Layers::open(&home)?;
+        recover(&home, &captures, &layers, &machine)?;
         stock::sweep(&home)?;
         let shared = machine.cgroup.shared()?;
         let join = shared.cgroup.iter().flat_map(Cgroup::process_files).collect();
@@ -126,6 +136,8 @@ impl Native {
             launcher,
             planner,
             captures,
+            layers,
+            layer_sizes: Mutex::default(),
             shared_caveats: shared.caveats,
             stock: stock::Stock::default(),
             held: Mutex::default(),
@@ -159,6 +171,12 @@ impl Native {
     }
 }
 
+impl Inner {
+    fn layer_sizes(&self) -> MutexGuard<'_, HashMap<LayerId, Size>> {
+        self.layer_sizes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Running {
     fn is_alive(&self) -> bool {
         let mut process = [PollFd::new(self.process.get_ref(), PollFlags::IN)];
@@ -166,20 +184,19 @@ impl Running {
     }
 }
 
-/// Pins the captures of every sandbox that has a folder, running or not, and drops what nobody needs any more. A sandbox
-/// that turns out to be dead releases its pins when it is torn down.
-fn recover(home: &Path, captures: &Captures, machine: &Machine) -> Result<(), NativeError> {
+/// Pins the captures of every sandbox that has a folder, running or not, and finishes what was begun with its layers. A
+/// sandbox that turns out to be dead releases its pins when it is torn down.
+fn recover(home: &Path, captures: &Captures, layers: &Layers, machine: &Machine) -> Result<(), NativeError> {
     let found = store::inventory(home)?;
     for id in &found {
         // Half-made ones have no plan yet; they are torn down.
-        let frozen = store::Folder::of(home, *id).read().ok().and_then(|stored| stored.frozen);
+        let Ok(Stored { frozen, .. }) = store::Folder::of(home, *id).settle(layers) else { continue };
         if let Some(frozen) = frozen
             && let Err(error) = captures.adopt(*id, &frozen)
         {
             tracing::warn!(%id, error = &error as &dyn std::error::Error, "a sandbox's frozen workspace is gone");
         }
     }
-    captures.sweep(&found)?;
     for error in machine.cgroup.sweep(&found) {
         tracing::warn!(
             error = &error as &dyn std::error::Error,

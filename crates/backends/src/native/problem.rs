@@ -8,6 +8,7 @@ use engine::cgroup::Unenforceable;
 use engine::diff::DiffError;
 use engine::image::ImageError;
 use engine::launcher::LauncherError;
+use engine::layers::LayerError;
 use engine::machine::DiskImages;
 use engine::view::ViewError;
 use model::{Code, Problem};
@@ -32,6 +33,10 @@ pub enum NativeError {
     Capture(#[from] CaptureError),
     #[error("this machine cannot enforce {}", list(.0))]
     Unenforceable(Vec<Unenforceable>),
+    #[error("what the sandbox wrote is on a disk of its own, which cannot be sealed into a layer")]
+    OwnDisk,
+    #[error("could not work with the sandbox's layers")]
+    Layers(#[from] LayerError),
     #[error("could not limit the sandbox")]
     Cgroup(#[from] engine::cgroup::Error),
     #[error("could not give the sandbox a disk of its own")]
@@ -86,6 +91,12 @@ impl From<NativeError> for Problem {
             NativeError::Diff(DiffError::OwnDisk) => Self::from_error(Code::Refused, &error)
                 .hint("look from inside: zeno exec SANDBOX -- git status")
                 .hint("or make the sandbox without --disk"),
+            NativeError::OwnDisk => Self::from_error(Code::Refused, &error)
+                .hint("make the sandbox without --disk")
+                .hint("or copy out what matters: zeno cp SANDBOX:/PATH ."),
+            NativeError::Layers(LayerError::Gone { .. }) => {
+                Self::from_error(Code::NotFound, &error).hint("see which snapshots there are: zeno snapshots")
+            }
             NativeError::Workspace { .. } => Self::from_error(Code::WorkspaceGone, &error)
                 .hint("run it from a folder that exists, or with --no-workspace"),
             NativeError::Launch(LauncherError::Launch(_)) => Self::from_error(Code::MachineUnable, &error)

@@ -1,5 +1,6 @@
 //! Making a sandbox, starting a stopped one, finding a running one again.
 
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,7 +14,7 @@ use engine::cgroup::Cgroup;
 use engine::image;
 use engine::init::wire::{Pong, Request, Terms};
 use engine::launcher::{Launched, Order};
-use engine::view::{Ask, Plan};
+use engine::view::Ask;
 use model::exec::{ExecRequest, Progress};
 use model::sandbox::{CreateRequest, WorkspaceChoice};
 use model::{Caveat, Code, Problem, SandboxId};
@@ -22,7 +23,7 @@ use tokio::net::UnixStream;
 
 use super::command::decide;
 use super::problem::NativeError;
-use super::store::{Folder, Stored};
+use super::store::{FIRST_TURN, Folder, Stored};
 use super::{Inner, Native, Provision, Provisioned, Running, talk};
 
 /// What a launch left in our hands.
@@ -75,7 +76,7 @@ impl Native {
         }
     }
 
-    async fn greet(
+    pub(super) async fn greet(
         &self,
         order: Provision<'_>,
         made: Result<Made, NativeError>,
@@ -154,7 +155,7 @@ impl Inner {
             caveats.extend(frozen.caveats.iter().cloned());
         }
         caveats.extend(enforced.caveats);
-        let stored = Stored { plan, frozen, masked, caveats };
+        let stored = Stored { plan, frozen, masked, caveats, layers: Vec::new(), turn: FIRST_TURN };
         // What is made to measure for one sandbox is of no use to the next.
         if enforced.cgroup.is_none() && stored.plan.disk.is_none() && order.request.unmask.is_empty() {
             let made = self.take_from_stock(order.id, &stored, opening)?;
@@ -173,7 +174,7 @@ impl Inner {
     /// The same for a sandbox that has its layers already. Its frozen workspace stays the one it was made with.
     fn make_again(&self, order: &Provision<'_>, opening: &[u8]) -> Result<Made, NativeError> {
         let folder = Folder::of(&self.home, order.id);
-        let stored = folder.read()?;
+        let stored = folder.settle(&self.layers)?;
         folder.clear_scratch()?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
         self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)
@@ -202,25 +203,29 @@ impl Inner {
         Ok(Some(self.captures.freeze(&path, id, &request.unmask, &show)?))
     }
 
-    fn launch_as(
+    pub(super) fn launch_as(
         &self,
         folder: &Folder,
         stored: &Stored,
         cgroup: Option<&Cgroup>,
         opening: &[u8],
     ) -> Result<Made, NativeError> {
-        let (launched, conversation) = self.launch(folder, &stored.plan, cgroup, opening)?;
+        let (launched, conversation) = self.launch(folder, stored, cgroup, opening)?;
         Ok(Made::new(stored, launched, conversation))
     }
 
     pub(super) fn launch(
         &self,
         folder: &Folder,
-        plan: &Plan,
+        stored: &Stored,
         cgroup: Option<&Cgroup>,
         opening: &[u8],
     ) -> Result<(Launched, StdStream), NativeError> {
-        folder.make_parts(&plan.parts)?;
+        folder.make_parts(stored, &self.layers)?;
+        let plan = match stored.layers.as_slice() {
+            [] => Cow::Borrowed(&stored.plan),
+            layers => Cow::Owned(self.layers.under(&stored.plan, layers)?),
+        };
         let path = folder.log();
         let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let log = log.map_err(|source| NativeError::Write { path, source })?;
@@ -238,7 +243,9 @@ impl Inner {
         // Held until it is mounted; from then on the sandbox's mounts hold it.
         let image = plan.image().map(|_| image::attach(&folder.image())).transpose()?;
         let disk = image.as_ref().map(|image| image.device.clone());
-        let order = Order { plan, folder: inside, conversation: &theirs, log: &log, join, disk };
+        let upper = stored.upper();
+        let order =
+            Order { plan: &plan, folder: inside, upper, conversation: &theirs, log: &log, join, disk };
         let launched = self.launcher.launch(order)?;
         conversation.set_nonblocking(false).map_err(NativeError::Talk)?;
         conversation.write_all(&opening[early..]).map_err(NativeError::Talk)?;
@@ -247,7 +254,7 @@ impl Inner {
 }
 
 /// The first words to a sandbox's init: how long it lives, and what it is to do first.
-fn opening(order: &Provision<'_>) -> Result<Vec<u8>, Problem> {
+pub(super) fn opening(order: &Provision<'_>) -> Result<Vec<u8>, Problem> {
     let idle = order.request.limits.idle.map(|span| span.0.as_nanos() as u64);
     let mut words =
         talk::opening(&Request::Begin(Terms { deadline: order.deadline, idle, throwaway: order.throwaway }))?;

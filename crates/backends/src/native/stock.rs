@@ -119,7 +119,7 @@ impl Inner {
         }
         let Ware { id: own, stored: old, launched, mut conversation, .. } = ware;
         self.captures.let_go(own);
-        folder.redress(&old.plan.parts, &stored.plan.parts)?;
+        folder.redress(&old.plan.parts, &stored.plan.parts, &self.layers)?;
         folder.update(&old, stored)?;
         self.stock.lend(id, &folder, stored);
         conversation.write_all(opening).map_err(NativeError::Talk)?;
@@ -178,7 +178,7 @@ impl Inner {
         match self.stock.take_spent(stored) {
             Some(Spent { folder: spent, stored: old, ending: _ }) => {
                 spent.rename(folder)?;
-                folder.refresh(&old.plan.parts, &stored.plan.parts)?;
+                folder.refresh(&old.plan.parts, &stored.plan.parts, &self.layers)?;
                 folder.update(&old, stored)?;
             }
             None => {
@@ -186,7 +186,7 @@ impl Inner {
                 folder.write(stored)?;
             }
         }
-        self.launch(folder, &stored.plan, None, &[])
+        self.launch(folder, stored, None, &[])
     }
 
     /// Ends what is in stock of a workspace that has changed. Whoever waits for the change need not wait for that end.

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt, lchown};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use engine::capture::Frozen;
+use engine::layers::Layers;
 use engine::view::{Part, Plan};
 use model::sandbox::Masked;
-use model::{Caveat, SandboxId};
+use model::{Caveat, LayerId, SandboxId};
 use serde::{Deserialize, Serialize};
 
 use super::problem::NativeError;
@@ -20,6 +21,12 @@ pub(super) struct Stored {
     pub(super) frozen: Option<Frozen>,
     pub(super) masked: Vec<Masked>,
     pub(super) caveats: Vec<Caveat>,
+    /// The sealed layers it stands on, top first.
+    #[serde(default)]
+    pub(super) layers: Vec<LayerId>,
+    /// Which of its upper folders it writes to. Grows with every one that is sealed or left behind.
+    #[serde(default)]
+    pub(super) turn: u32,
 }
 
 impl Stored {
@@ -30,6 +37,13 @@ impl Stored {
             && generation(self) == generation(other)
             && self.masked == other.masked
             && self.caveats == other.caveats
+            && self.layers == other.layers
+            && self.turn == other.turn
+    }
+
+    /// The name of the folder that takes what the sandbox writes.
+    pub(super) fn upper(&self) -> String {
+        upper(self.turn)
     }
 }
 
@@ -60,8 +74,9 @@ impl Folder {
         self.0.join("disk.img")
     }
 
-    pub(super) fn upper(&self) -> PathBuf {
-        self.0.join("upper")
+    /// Where what it writes goes, in its turn.
+    pub(super) fn upper(&self, turn: u32) -> PathBuf {
+        self.0.join(upper(turn))
     }
 
     pub(super) fn make(&self) -> Result<(), NativeError> {
@@ -69,14 +84,15 @@ impl Folder {
     }
 
     /// Makes the upper and work folders of every part. An upper that is there already is kept; work is scratch.
-    pub(super) fn make_parts(&self, parts: &[Part]) -> Result<(), NativeError> {
-        make_folder(&self.upper())?;
+    pub(super) fn make_parts(&self, stored: &Stored, layers: &Layers) -> Result<(), NativeError> {
+        let all = self.upper(stored.turn);
+        make_folder(&all)?;
         let work = self.0.join("work");
         make_folder(&work)?;
-        for part in parts {
-            let upper = self.upper().join(&part.name);
+        for part in &stored.plan.parts {
+            let upper = all.join(&part.name);
             match fs::create_dir(&upper) {
-                Ok(()) => dress(&upper, part).map_err(|source| NativeError::Write { path: upper, source })?,
+                Ok(()) => layers.dress(&upper, part, &stored.layers)?,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(NativeError::MakeFolder { path: upper, source }),
             }
@@ -86,16 +102,15 @@ impl Folder {
     }
 
     /// Brings the top folders up to date, where they differ from those they were made for.
-    pub(super) fn redress(&self, old: &[Part], new: &[Part]) -> Result<(), NativeError> {
+    pub(super) fn redress(&self, old: &[Part], new: &[Part], layers: &Layers) -> Result<(), NativeError> {
         for (_, part) in old.iter().zip(new).filter(|(old, new)| old.top != new.top) {
-            let upper = self.upper().join(&part.name);
-            dress(&upper, part).map_err(|source| NativeError::Write { path: upper, source })?;
+            layers.dress(&self.upper(FIRST_TURN).join(&part.name), part, &[])?;
         }
         Ok(())
     }
 
     /// Makes the folder of a sandbox that wrote nothing fit for the next one.
-    pub(super) fn refresh(&self, old: &[Part], new: &[Part]) -> Result<(), NativeError> {
+    pub(super) fn refresh(&self, old: &[Part], new: &[Part], layers: &Layers) -> Result<(), NativeError> {
         let failed = |path: &Path, source| NativeError::Remove { path: path.to_owned(), source };
         let socket = self.0.join("control.sock");
         fs::remove_file(&socket).map_err(|source| failed(&socket, source))?;
@@ -103,7 +118,7 @@ impl Folder {
             let work = self.0.join("work").join(&part.name).join("work");
             remove_mark(&work).map_err(|source| failed(&work, source))?;
         }
-        self.redress(old, new)
+        self.redress(old, new, layers)
     }
 
     /// Removes what overlayfs left of the last run: without this a volatile upper is not mounted again.
@@ -125,6 +140,42 @@ impl Folder {
         let failed = |source| NativeError::Write { path: path.clone(), source };
         let text = serde_json::to_vec(stored).map_err(|source| failed(source.into()))?;
         fs::write(&path, text).map_err(failed)
+    }
+
+    /// Writes over what was there: whoever reads, whatever happens meanwhile, finds the old or the new.
+    pub(super) fn replace(&self, stored: &Stored) -> Result<(), NativeError> {
+        let (path, next) = (self.0.join("plan.json"), self.0.join("plan.json.next"));
+        let failed = |source| NativeError::Write { path: path.clone(), source };
+        let text = serde_json::to_vec(stored).map_err(|source| failed(source.into()))?;
+        fs::write(&next, text).and_then(|()| fs::rename(&next, &path)).map_err(failed)
+    }
+
+    /// Finishes what was begun when the daemon ended: an upper that is to be a layer and is none yet, or one that was
+    /// left behind.
+    pub(super) fn settle(&self, layers: &Layers) -> Result<Stored, NativeError> {
+        let stored = self.read()?;
+        if let Some((top, below)) = stored.layers.split_first()
+            && !layers.has(*top)
+            && let Some(last) = stored.turn.checked_sub(1).map(|turn| self.upper(turn))
+            && last.is_dir()
+        {
+            layers.seal(&last, *top, &stored.plan, below)?;
+        }
+        self.drop_leftovers(&stored, layers)?;
+        Ok(stored)
+    }
+
+    /// Throws away upper folders that are nobody's turn any more.
+    fn drop_leftovers(&self, stored: &Stored, layers: &Layers) -> Result<(), NativeError> {
+        let current = stored.upper();
+        let failed = |source| NativeError::Read { path: self.0.clone(), source };
+        for entry in fs::read_dir(&self.0).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if name.as_encoded_bytes().starts_with(b"upper") && name != current.as_str() {
+                layers.trash().take(&self.0.join(name))?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes what is new, if anything is.
@@ -176,15 +227,8 @@ fn make_folder(path: &Path) -> Result<(), NativeError> {
     }
 }
 
-/// The top folder of an overlay looks like its upper, so the upper is made to look like the real folder.
-fn dress(upper: &Path, part: &Part) -> io::Result<()> {
-    let top = part.top;
-    if rustix::process::geteuid().is_root() {
-        lchown(upper, Some(top.uid), Some(top.gid))?;
-    }
-    fs::set_permissions(upper, fs::Permissions::from_mode(top.mode))?;
-    let time = rustix::fs::Timespec { tv_sec: top.modified.0, tv_nsec: top.modified.1.into() };
-    let times = rustix::fs::Timestamps { last_access: time, last_modification: time };
-    rustix::fs::utimensat(rustix::fs::CWD, upper, &times, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(())
+fn upper(turn: u32) -> String {
+    if turn == FIRST_TURN { "upper".to_owned() } else { format!("upper.{turn}") }
 }
+
+pub(super) const FIRST_TURN: u32 = 0;

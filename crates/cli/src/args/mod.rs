@@ -11,6 +11,7 @@ pub(crate) mod look;
 pub(crate) mod machine;
 pub(crate) mod run;
 pub(crate) mod sandbox;
+pub(crate) mod snapshot;
 pub(crate) mod which;
 
 use std::ffi::OsString;
@@ -50,6 +51,11 @@ pub(crate) enum Verb {
     Get(look::Get),
     Status(look::Status),
     Diff(diff::Diff),
+    Snapshot(snapshot::Snapshot),
+    Snapshots(snapshot::Snapshots),
+    Rollback(snapshot::Rollback),
+    Restore(snapshot::Restore),
+    Fork(snapshot::Fork),
     Logs(look::Logs),
     Cp(cp::Cp),
     Pause(lifecycle::Pause),
@@ -59,6 +65,7 @@ pub(crate) enum Verb {
     Extend(lifecycle::Extend),
     Destroy(lifecycle::Destroy),
     Events(look::Events),
+    Gc(snapshot::Gc),
     Doctor(machine::Doctor),
     Demo(machine::Demo),
     Daemon(daemon::Daemon),
@@ -197,6 +204,11 @@ mod tests {
           get          Print the record of a sandbox
           status       Show how a sandbox stands to the real machine
           diff         Show what a sandbox changed
+          snapshot     Seal all that a sandbox has written, to come back to
+          snapshots    List snapshots, or remove some
+          rollback     Take a sandbox back to a snapshot
+          restore      Make a new sandbox of a snapshot
+          fork         Make new sandboxes of one, on all that it has written
           logs         Print the output of a sandbox's commands
           cp           Copy files between this machine and a sandbox
           pause        Freeze every process of a sandbox
@@ -206,6 +218,7 @@ mod tests {
           extend       Give a sandbox a new lifetime, counted from now
           destroy      Remove sandboxes and all they wrote [alias: rm]
           events       Print what happened to sandboxes
+          gc           Remove what no sandbox and no snapshot needs any more
           doctor       Say what this machine can do for sandboxes
           demo         Show what zeno does, with real sandboxes on this machine
           daemon       Look at, start and stop the daemon

@@ -1,5 +1,6 @@
 //! What `run` and `create` share: the sandbox that is to be made.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -92,6 +93,11 @@ impl FromStr for Label {
             Some(_) | None => Err(BadLabel { text: text.to_owned() }),
         }
     }
+}
+
+/// The last word on a key holds.
+pub(crate) fn labels(labels: &[Label]) -> BTreeMap<String, String> {
+    labels.iter().map(|Label { key, value }| (key.clone(), value.clone())).collect()
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -1,27 +1,52 @@
 //! `zeno events`: one line per event.
 
-use model::event::Event;
+use std::fmt::Display;
+
+use model::Name;
+use model::event::{Event, EventData, SnapshotChange, SnapshotChangeKind, Transition};
 
 use super::paint::Paint;
 use super::words::clean;
 
 pub(crate) fn event(event: &Event, paint: Paint) -> String {
-    let transition = &event.data;
-    let name = transition.name.as_ref().map_or_else(|| transition.sandbox.to_string(), ToString::to_string);
+    let (name, told) = match &event.data {
+        EventData::Transition(transition) => {
+            (called(transition.name.as_ref(), &transition.sandbox), moved(transition))
+        }
+        EventData::Snapshot(change) => {
+            let snapshot = called(change.name.as_ref(), &change.snapshot);
+            (called(change.sandbox_name.as_ref(), &change.sandbox), said(change, &snapshot))
+        }
+    };
+    let number = paint.dim(&format!("{:>5}", event.sequence));
+    let time = paint.dim(&event.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    format!("{number}  {time}  {name:14}  {told}\n")
+}
+
+fn called(name: Option<&Name>, id: &dyn Display) -> String {
+    name.map_or_else(|| id.to_string(), ToString::to_string)
+}
+
+fn moved(transition: &Transition) -> String {
     let change = match transition.from {
         Some(from) => format!("{from} -> {}", transition.to),
         None => transition.to.to_string(),
     };
     let reason = transition.reason.as_ref().map(|reason| format!("  {}", clean(reason))).unwrap_or_default();
-    let number = paint.dim(&format!("{:>5}", event.sequence));
-    let time = paint.dim(&event.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-    format!("{number}  {time}  {name:14}  {change}{reason}\n")
+    change + &reason
+}
+
+fn said(change: &SnapshotChange, snapshot: &str) -> String {
+    match change.change {
+        SnapshotChangeKind::Made => format!("snapshot {snapshot} made  {}", change.reason),
+        SnapshotChangeKind::Removed => format!("snapshot {snapshot} removed"),
+        SnapshotChangeKind::RolledBack => format!("rolled back to {snapshot}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use model::State;
-    use model::event::Transition;
     use model::sandbox::Actor;
 
     use super::*;

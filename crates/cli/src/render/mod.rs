@@ -9,6 +9,7 @@ pub(crate) mod paint;
 pub(crate) mod problem;
 pub(crate) mod reference;
 pub(crate) mod sandbox;
+pub(crate) mod snapshots;
 pub(crate) mod status;
 pub(crate) mod table;
 pub(crate) mod words;

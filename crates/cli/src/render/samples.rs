@@ -35,6 +35,7 @@ pub(crate) fn sandbox() -> Sandbox {
             Caveat::new(CaveatKind::Limit, "The disk limit is watched, so it can be overrun for a moment."),
             Caveat::at(CaveatKind::Live, "/home/ada/src/app/target", "This ignored folder is read live."),
         ],
+        snapshot: None,
     }
 }
 

@@ -121,6 +121,7 @@ fn kind(kind: CaveatKind) -> &'static str {
         CaveatKind::Limit => "limit",
         CaveatKind::Network => "network",
         CaveatKind::Privilege => "privilege",
+        CaveatKind::Processes => "processes",
         CaveatKind::Durability => "durability",
     }
 }

@@ -13,6 +13,8 @@ mod events;
 mod exec;
 mod execs;
 mod extend;
+mod fork;
+mod gc;
 mod get;
 mod kill;
 mod lifecycle;
@@ -20,8 +22,12 @@ mod list;
 mod logs;
 mod openapi;
 mod reference;
+mod restore;
+mod rollback;
 mod run;
 mod shell;
+mod snapshot;
+mod snapshots;
 mod status;
 mod version;
 
@@ -43,6 +49,12 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Get(typed) => get::get(&typed, invocation).await,
         Verb::Status(typed) => status::status(&typed, invocation).await,
         Verb::Diff(typed) => diff::diff(&typed, invocation).await,
+        Verb::Snapshot(typed) => snapshot::snapshot(&typed, invocation).await,
+        Verb::Snapshots(typed) => snapshots::snapshots(&typed, invocation).await,
+        Verb::Rollback(typed) => rollback::rollback(&typed, invocation).await,
+        Verb::Restore(typed) => restore::restore(&typed, invocation).await,
+        Verb::Fork(typed) => fork::fork(&typed, invocation).await,
+        Verb::Gc(typed) => gc::gc(&typed, invocation).await,
         Verb::Logs(typed) => logs::logs(&typed, invocation).await,
         Verb::Cp(typed) => cp::cp(&typed, invocation).await,
         Verb::Pause(typed) => lifecycle::change(&typed.sandboxes, Change::Pause, invocation).await,

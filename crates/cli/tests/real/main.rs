@@ -17,6 +17,7 @@ mod lifecycle;
 mod limits;
 mod repository;
 mod run;
+mod snapshot;
 mod stock;
 mod terminal;
 mod traces;

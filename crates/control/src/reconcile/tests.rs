@@ -32,8 +32,9 @@ fn record(state: State) -> Record {
         actor: Actor::Adm,
         consumer: None,
         caveats: Vec::new(),
+        snapshot: None,
     };
-    Record { sandbox, used: false, throwaway: false }
+    Record { sandbox, used: false, throwaway: false, restarting: false }
 }
 
 fn overdue(state: State, on_expire: OnExpire) -> Record {
@@ -62,7 +63,7 @@ fn what_is_gone_has_failed_or_expired() {
         let reason = "its time was over at 2027-01-15 07:59:59 UTC";
         assert_eq!(stop, Action::Record(Move::to(State::Expired).because(reason).by_zeno()), "{state}");
         let destroy = decide(&overdue(state, OnExpire::Destroy), Found::Gone, now());
-        assert_eq!(destroy, Action::Destroy { reason: Some(reason.to_owned()) }, "{state}");
+        assert_eq!(destroy, Action::Destroy { reason: Some(reason.to_owned()), keep: EXPIRED }, "{state}");
     }
     let half_made = Action::Record(Move::to(State::Failed).because(HALF_MADE).by_zeno());
     for state in [State::Requested, State::Provisioning] {
@@ -102,7 +103,7 @@ fn every_decision_is_a_move_the_table_allows() {
                     Action::Adopt(Some(change)) | Action::Record(change) => change.path().to_vec(),
                     Action::Destroy { .. } if state == State::Destroying => vec![State::Destroyed],
                     Action::Destroy { .. } => vec![State::Destroying, State::Destroyed],
-                    Action::Keep | Action::End | Action::Adopt(None) => Vec::new(),
+                    Action::Keep | Action::End | Action::Adopt(None) | Action::MakeAnew => Vec::new(),
                 };
                 let mut at = state;
                 for next in path {

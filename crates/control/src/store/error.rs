@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{Name, SandboxId, State};
+use model::{Name, SandboxId, SnapshotId, State};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -75,6 +75,33 @@ pub enum Error {
     },
     #[error("failed to read the records")]
     List {
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("the name `{name}` is taken by another snapshot")]
+    SnapshotNameTaken { name: Name },
+    #[error("there is no snapshot {id}")]
+    NoSnapshot { id: SnapshotId },
+    #[error("failed to record snapshot {id}")]
+    InsertSnapshot {
+        id: SnapshotId,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to encode the record of snapshot {id}")]
+    EncodeSnapshot {
+        id: SnapshotId,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("failed to update the record of snapshot {id}")]
+    UpdateSnapshot {
+        id: SnapshotId,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to read the snapshots")]
+    ListSnapshots {
         #[source]
         source: rusqlite::Error,
     },

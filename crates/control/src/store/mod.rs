@@ -8,6 +8,7 @@ mod ledger;
 mod moves;
 mod rows;
 mod schema;
+mod snapshots;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -15,13 +16,15 @@ use std::thread::JoinHandle;
 
 use jiff::Timestamp;
 use model::event::Event;
-use model::sandbox::CreateRequest;
-use model::{Sandbox, SandboxId};
+use model::sandbox::{Actor, CreateRequest};
+use model::units::Size;
+use model::{Sandbox, SandboxId, Snapshot, SnapshotId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use error::Error;
 pub use moves::{Facts, Move, Moved, NewRecord};
 pub use rows::Record;
+pub use snapshots::SnapshotRecord;
 
 use ledger::{Call, Ledger, Message, Page};
 
@@ -82,6 +85,41 @@ impl Store {
     /// None of a throwaway, or of a destroyed one.
     pub async fn request(&self, id: SandboxId) -> Result<Option<CreateRequest>, Error> {
         self.call(move |page| rows::request(page.connection, id)).await
+    }
+
+    /// The same without the environment, also of a throwaway.
+    pub async fn bare_request(&self, id: SandboxId) -> Result<Option<CreateRequest>, Error> {
+        self.call(move |page| rows::bare_request(page.connection, id)).await
+    }
+
+    /// Writes down that a sandbox's processes are ended for a moment, or that they are there again.
+    pub async fn set_restarting(&self, id: SandboxId, restarting: bool) -> Result<(), Error> {
+        self.call(move |page| rows::set_restarting(page.connection, id, restarting)).await
+    }
+
+    /// Writes the record of a snapshot; its sandbox stands on it from now on.
+    pub async fn insert_snapshot(&self, new: SnapshotRecord) -> Result<(), Error> {
+        let row = snapshots::NewRow::of(new)?;
+        self.call(move |page| snapshots::insert(page, &row)).await
+    }
+
+    /// Oldest first.
+    pub async fn snapshots(&self) -> Result<Vec<SnapshotRecord>, Error> {
+        self.call(move |page| snapshots::all(page.connection)).await
+    }
+
+    /// Removes the record of a snapshot. What stood on it stands on its parent from now on.
+    pub async fn remove_snapshot(&self, id: SnapshotId, actor: Actor) -> Result<Snapshot, Error> {
+        self.call(move |page| snapshots::remove(page, id, actor)).await
+    }
+
+    /// Records that a sandbox was taken back to a snapshot.
+    pub async fn rolled_back(&self, sandbox: SandboxId, to: SnapshotId) -> Result<(), Error> {
+        self.call(move |page| snapshots::rolled_back(page, sandbox, to)).await
+    }
+
+    pub async fn set_snapshot_size(&self, id: SnapshotId, size: Size) -> Result<(), Error> {
+        self.call(move |page| snapshots::set_size(page.connection, id, size)).await
     }
 
     pub async fn set_expires(&self, id: SandboxId, expires: Timestamp) -> Result<(), Error> {

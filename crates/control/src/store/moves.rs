@@ -1,10 +1,10 @@
 //! The only code that writes a sandbox's state: its first one, and every move from one to the next.
 
 use jiff::Timestamp;
-use model::event::{Event, Transition};
+use model::event::{Event, EventData, Transition};
 use model::exec::Text;
 use model::sandbox::{Actor, Backend, CreateRequest};
-use model::{Caveat, Sandbox, SandboxId, State};
+use model::{Caveat, Sandbox, SandboxId, SnapshotId, State};
 use rusqlite::{Connection, params};
 
 use super::ledger::Page;
@@ -18,6 +18,8 @@ pub struct NewRecord {
     pub request: CreateRequest,
     pub expires: Option<Timestamp>,
     pub throwaway: bool,
+    /// What it is made from.
+    pub snapshot: Option<SnapshotId>,
 }
 
 /// Where a sandbox goes, why, and what was learned on the way.
@@ -95,14 +97,14 @@ pub(super) struct NewRow {
 impl NewRow {
     /// Encoded by the caller, because the ledger's time is everybody's.
     pub(super) fn of(new: NewRecord) -> Result<Self, Error> {
-        let NewRecord { id, mut request, expires, throwaway } = new;
+        let NewRecord { id, mut request, expires, throwaway, snapshot } = new;
         let encode = |source| Error::Encode { id, source };
         let variables = std::mem::take(&mut request.context.env);
         // A throwaway is never started again, and nobody takes it over.
         let variables =
             (!throwaway).then(|| serde_json::to_string(&variables)).transpose().map_err(encode)?;
         let encoded = serde_json::to_string(&request).map_err(encode)?;
-        let sandbox = first_look(id, request, expires);
+        let sandbox = Sandbox { snapshot, ..first_look(id, request, expires) };
         Ok(Self { sandbox, throwaway, request: encoded, variables })
     }
 }
@@ -128,8 +130,8 @@ pub(super) fn insert(page: &mut Page<'_>, row: NewRow) -> Result<Sandbox, Error>
 fn write_new(connection: &Connection, row: &NewRow) -> rusqlite::Result<()> {
     let sandbox = &row.sandbox;
     let mut statement = connection.prepare_cached(
-        "INSERT INTO sandboxes (id, name, state, used, throwaway, created, changed, expires, caveats, request)
-         VALUES (?1, ?2, ?3, 0, ?4, ?5, ?5, ?6, '[]', ?7)",
+        "INSERT INTO sandboxes (id, name, state, used, throwaway, created, changed, expires, caveats, request, snapshot)
+         VALUES (?1, ?2, ?3, 0, ?4, ?5, ?5, ?6, '[]', ?7, ?8)",
     )?;
     statement.execute(params![
         sandbox.id.to_string(),
@@ -139,6 +141,7 @@ fn write_new(connection: &Connection, row: &NewRow) -> rusqlite::Result<()> {
         sandbox.created.as_microsecond(),
         sandbox.expires.map(Timestamp::as_microsecond),
         row.request,
+        sandbox.snapshot.map(|snapshot| snapshot.to_string()),
     ])?;
     if let Some(variables) = &row.variables {
         let mut statement =
@@ -185,7 +188,8 @@ pub(super) fn transition(page: &mut Page<'_>, id: SandboxId, change: &Move) -> R
 
 fn write_row(connection: &Connection, sandbox: &Sandbox, used: bool, caveats: &str) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
-        "UPDATE sandboxes SET state = ?2, reason = ?3, used = ?4, changed = ?5, expires = ?6, workspace = ?7, caveats = ?8
+        "UPDATE sandboxes SET state = ?2, reason = ?3, used = ?4, changed = ?5, expires = ?6, workspace = ?7, caveats = ?8,
+                restarting = 0
          WHERE id = ?1",
     )?;
     statement.execute(params![
@@ -209,12 +213,19 @@ fn write_row(connection: &Connection, sandbox: &Sandbox, used: bool, caveats: &s
 fn append(page: &mut Page<'_>, time: Timestamp, data: Transition) -> Result<(), Error> {
     let (id, to) = (data.sandbox, data.to);
     let text = serde_json::to_string(&data).map_err(|source| Error::Encode { id, source })?;
-    let write = || -> rusqlite::Result<i64> {
-        let mut statement =
-            page.connection.prepare_cached("INSERT INTO events (time, transition) VALUES (?1, ?2)")?;
-        statement.insert(params![time.as_microsecond(), text])
-    };
-    let sequence = write().map_err(|source| Error::Transition { id, to, source })?;
+    let written = write_event(page, time, &text, data.into());
+    written.map_err(|source| Error::Transition { id, to, source })
+}
+
+pub(super) fn write_event(
+    page: &mut Page<'_>,
+    time: Timestamp,
+    text: &str,
+    data: EventData,
+) -> rusqlite::Result<()> {
+    let mut statement =
+        page.connection.prepare_cached("INSERT INTO events (time, transition) VALUES (?1, ?2)")?;
+    let sequence = statement.insert(params![time.as_microsecond(), text])?;
     page.events.push(Event::of(sequence as u64, time, data));
     Ok(())
 }
@@ -256,5 +267,6 @@ fn first_look(id: SandboxId, request: CreateRequest, expires: Option<Timestamp>)
         actor: request.actor,
         consumer: request.consumer,
         caveats: Vec::new(),
+        snapshot: None,
     }
 }

@@ -1,7 +1,7 @@
 //! Reading records and events, and the changes that are not moves.
 
 use jiff::Timestamp;
-use model::event::Event;
+use model::event::{Event, EventData};
 use model::exec::Text;
 use model::sandbox::{Backend, CreateRequest};
 use model::{Sandbox, SandboxId, State};
@@ -19,12 +19,15 @@ pub struct Record {
     pub used: bool,
     /// Made for one command: it does not outlive the daemon that ran it.
     pub throwaway: bool,
+    /// Its processes were ended to change what it stands on, and are to be made anew.
+    pub restarting: bool,
 }
 
 pub(super) fn record(connection: &Connection, id: SandboxId) -> Result<Option<Record>, Error> {
     let read = || -> rusqlite::Result<Option<Record>> {
         let mut statement = connection.prepare_cached(
-            "SELECT id, name, state, reason, used, throwaway, created, changed, expires, workspace, caveats, request
+            "SELECT id, name, state, reason, used, throwaway, created, changed, expires, workspace, caveats, request,
+                    snapshot, restarting
              FROM sandboxes WHERE id = ?1",
         )?;
         statement.query_row([id.to_string()], from_row).optional()
@@ -35,11 +38,13 @@ pub(super) fn record(connection: &Connection, id: SandboxId) -> Result<Option<Re
 pub(super) fn records(connection: &Connection, which: Which) -> Result<Vec<Record>, Error> {
     let query = match which {
         Which::Existing => {
-            "SELECT id, name, state, reason, used, throwaway, created, changed, expires, workspace, caveats, request
+            "SELECT id, name, state, reason, used, throwaway, created, changed, expires, workspace, caveats, request,
+                    snapshot, restarting
              FROM sandboxes WHERE state <> 'destroyed' ORDER BY created, id"
         }
         Which::All => {
-            "SELECT id, name, state, reason, used, throwaway, created, changed, expires, workspace, caveats, request
+            "SELECT id, name, state, reason, used, throwaway, created, changed, expires, workspace, caveats, request,
+                    snapshot, restarting
              FROM sandboxes ORDER BY created, id"
         }
     };
@@ -52,7 +57,7 @@ pub(super) fn records(connection: &Connection, which: Which) -> Result<Vec<Recor
 pub(super) fn request(connection: &Connection, id: SandboxId) -> Result<Option<CreateRequest>, Error> {
     let read = || -> rusqlite::Result<Option<CreateRequest>> {
         let mut statement = connection.prepare_cached(
-            "SELECT request, variables FROM sandboxes JOIN environments ON sandbox = id WHERE id = ?1",
+            "SELECT request, variables FROM sandboxes JOIN environments ON environments.sandbox = id WHERE id = ?1",
         )?;
         let decode = |row: &Row<'_>| {
             let mut request: CreateRequest = json(row, 0)?;
@@ -64,10 +69,28 @@ pub(super) fn request(connection: &Connection, id: SandboxId) -> Result<Option<C
     read().map_err(|source| Error::Read { id, source })
 }
 
+/// The same without its environment, which is never written down of a throwaway.
+pub(super) fn bare_request(connection: &Connection, id: SandboxId) -> Result<Option<CreateRequest>, Error> {
+    let read = || -> rusqlite::Result<Option<CreateRequest>> {
+        let mut statement = connection.prepare_cached("SELECT request FROM sandboxes WHERE id = ?1")?;
+        statement.query_row([id.to_string()], |row| json(row, 0)).optional()
+    };
+    read().map_err(|source| Error::Read { id, source })
+}
+
 pub(super) fn set_expires(connection: &Connection, id: SandboxId, expires: Timestamp) -> Result<(), Error> {
     let write = || -> rusqlite::Result<usize> {
         let mut statement = connection.prepare_cached("UPDATE sandboxes SET expires = ?2 WHERE id = ?1")?;
         statement.execute(params![id.to_string(), expires.as_microsecond()])
+    };
+    found(id, write())
+}
+
+pub(super) fn set_restarting(connection: &Connection, id: SandboxId, restarting: bool) -> Result<(), Error> {
+    let write = || -> rusqlite::Result<usize> {
+        let mut statement =
+            connection.prepare_cached("UPDATE sandboxes SET restarting = ?2 WHERE id = ?1")?;
+        statement.execute(params![id.to_string(), restarting])
     };
     found(id, write())
 }
@@ -88,8 +111,9 @@ pub(super) fn events(connection: &Connection, after: u64, limit: usize) -> Resul
         let mut statement = connection.prepare_cached(
             "SELECT sequence, time, transition FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2",
         )?;
-        let decode =
-            |row: &Row<'_>| Ok(Event::of(row.get::<_, i64>(0)? as u64, time(row, 1)?, json(row, 2)?));
+        let decode = |row: &Row<'_>| {
+            Ok(Event::of(row.get::<_, i64>(0)? as u64, time(row, 1)?, json::<EventData>(row, 2)?))
+        };
         statement.query_map([after, limit], decode)?.collect()
     };
     read().map_err(|source| Error::Events { source })
@@ -123,11 +147,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Record> {
     let request: CreateRequest = json(row, 11)?;
     let sandbox = Sandbox {
         id: parsed(row, 0)?,
-        name: row
-            .get::<_, Option<String>>(1)?
-            .map(|name| name.parse())
-            .transpose()
-            .map_err(|bad| wrong(1, bad))?,
+        name: maybe(row, 1)?,
         state: state(row, 2)?,
         reason: row.get(3)?,
         backend: Backend::Native,
@@ -142,8 +162,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Record> {
         actor: request.actor,
         consumer: request.consumer,
         caveats: json(row, 10)?,
+        snapshot: maybe(row, 12)?,
     };
-    Ok(Record { sandbox, used: row.get(4)?, throwaway: row.get(5)? })
+    Ok(Record { sandbox, used: row.get(4)?, throwaway: row.get(5)?, restarting: row.get(13)? })
 }
 
 fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
@@ -154,19 +175,31 @@ fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
         .ok_or_else(|| wrong(column, UnknownState { word }))
 }
 
-fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+/// Something that is written as text, or nothing.
+pub(super) fn maybe<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>>
+where
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| text.parse()).transpose().map_err(|bad| wrong(column, bad))
+}
+
+pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
     Timestamp::from_microsecond(row.get(column)?).map_err(|bad| wrong(column, bad))
 }
 
-fn parsed(row: &Row<'_>, column: usize) -> rusqlite::Result<SandboxId> {
+pub(super) fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+where
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
     row.get::<_, String>(column)?.parse().map_err(|bad| wrong(column, bad))
 }
 
-fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|bad| wrong(column, bad))
 }
 
-fn wrong(column: usize, cause: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+pub(super) fn wrong(column: usize, cause: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(cause))
 }
 

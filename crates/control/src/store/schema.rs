@@ -70,7 +70,8 @@ fn migrate(connection: &mut Connection) -> Result<(), Error> {
 }
 
 /// Each entry takes the store from the version before it. Entries are only added.
-pub(super) const MIGRATIONS: &[&str] = &["
+pub(super) const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE sandboxes (
     id TEXT PRIMARY KEY,
     name TEXT,
@@ -101,4 +102,30 @@ CREATE TABLE events (
     time INTEGER NOT NULL,
     transition TEXT NOT NULL
 ) STRICT;
-"];
+",
+    "
+ALTER TABLE sandboxes ADD COLUMN snapshot TEXT;                         -- the one it stands on
+ALTER TABLE sandboxes ADD COLUMN restarting INTEGER NOT NULL DEFAULT 0; -- its processes are to be made anew
+
+-- Outlive the sandboxes they were made of, and hold all that is needed to make others.
+CREATE TABLE snapshots (
+    id TEXT PRIMARY KEY,
+    name TEXT,
+    sandbox TEXT NOT NULL,
+    sandbox_name TEXT,
+    parent TEXT,
+    reason TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    expires INTEGER,
+    size INTEGER,
+    workspace BLOB,
+    labels TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    request TEXT NOT NULL,      -- without the environment
+    variables TEXT NOT NULL,    -- the environment, which goes with the snapshot
+    saved TEXT NOT NULL         -- the backend's
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX snapshot_names ON snapshots (name) WHERE name IS NOT NULL;
+",
+];

@@ -12,7 +12,13 @@ fn new(bits: u64, name: Option<&str>) -> NewRecord {
     let mut request = CreateRequest { name: name.map(|name| name.parse().unwrap()), ..Default::default() };
     request.context.cwd = "/work".into();
     request.context.env.push(Variable { name: "TOKEN".into(), value: "secret".into() });
-    NewRecord { id: SandboxId::from_bits(bits), request, expires: Some(now()), throwaway: false }
+    NewRecord {
+        id: SandboxId::from_bits(bits),
+        request,
+        expires: Some(now()),
+        throwaway: false,
+        snapshot: None,
+    }
 }
 
 async fn destroy(store: &Store, id: SandboxId) {
@@ -26,7 +32,7 @@ async fn a_record_reads_back_and_shows_no_environment() {
     let order = new(1, Some("a"));
     let inserted = store.insert(order.clone()).await.unwrap();
     let record = store.record(order.id).await.unwrap().unwrap();
-    assert_eq!(record, Record { sandbox: inserted, used: false, throwaway: false });
+    assert_eq!(record, Record { sandbox: inserted, used: false, throwaway: false, restarting: false });
     assert!(!serde_json::to_string(&record.sandbox).unwrap().contains("secret"));
     assert_eq!(store.request(order.id).await.unwrap().unwrap(), order.request);
 
@@ -67,7 +73,7 @@ async fn what_it_learned_on_the_way_is_kept() {
     let facts = Facts { workspace: Some("/w".into()), caveats: Some(vec![caveat.clone()]), expires: None };
     let moved = store.transition(id, Move::to(State::Ready).then(State::Active).with(facts)).await.unwrap();
     assert_eq!(
-        moved.events.iter().map(|event| event.data.to).collect::<Vec<_>>(),
+        moved.events.iter().map(|event| event.data.transition().unwrap().to).collect::<Vec<_>>(),
         [State::Ready, State::Active]
     );
     let record = store.record(id).await.unwrap().unwrap();
@@ -76,7 +82,7 @@ async fn what_it_learned_on_the_way_is_kept() {
     let moved = store.transition(id, Move::to(State::Stopped).because("disk").by_zeno()).await.unwrap();
     assert_eq!(moved.sandbox.reason.as_deref(), Some("disk"));
     assert_eq!(moved.sandbox.workspace, record.sandbox.workspace);
-    assert_eq!(moved.events[0].data.actor, Actor::Atm);
+    assert_eq!(moved.events[0].data.transition().unwrap().actor, Actor::Atm);
 }
 
 #[tokio::test]
@@ -233,7 +239,7 @@ proptest! {
                 }
                 prop_assert_eq!(store.record(id).await.unwrap().unwrap().sandbox.state, *walked.last().unwrap());
             }
-            let told: Vec<_> = store.events(0, 1000).await.unwrap().into_iter().map(|event| event.data.to).collect();
+            let told: Vec<_> = store.events(0, 1000).await.unwrap().into_iter().map(|event| event.data.transition().unwrap().to).collect();
             prop_assert_eq!(told, walked);
             Ok(())
         })?;

@@ -3,10 +3,11 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use backends::native::{Provision, Provisioned};
+use backends::native::{Provision, Provisioned, Saved};
+use model::caveat::CaveatKind;
 use model::exec::{ExecRequest, Progress, RunRequest};
 use model::sandbox::CreateRequest;
-use model::{Code, Problem, Sandbox, SandboxId, State};
+use model::{Caveat, Code, Problem, Sandbox, SandboxId, SnapshotId, State};
 use tokio::net::UnixStream;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -24,8 +25,13 @@ impl Control {
         request: CreateRequest,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Sandbox, Problem> {
-        let order = Order { request, first: None, throwaway: false };
+        let order = Order { request, first: None, throwaway: false, from: None };
         Ok(self.make(order, progress).await?.sandbox)
+    }
+
+    /// The same of a snapshot.
+    pub(super) async fn make_from(&self, order: Order) -> Result<Sandbox, Problem> {
+        Ok(self.make(order, &|_progress| ()).await?.sandbox)
     }
 
     /// Makes a sandbox that runs this command. Unless `keep`, the caller destroys it when the command has ended; if the
@@ -38,7 +44,12 @@ impl Control {
         if request.exec.argv.is_empty() {
             return Err(refusal::no_command());
         }
-        let order = Order { request: request.create, first: Some(request.exec), throwaway: !request.keep };
+        let order = Order {
+            request: request.create,
+            first: Some(request.exec),
+            throwaway: !request.keep,
+            from: None,
+        };
         let Made { sandbox, first } = self.make(order, progress).await?;
         let stream =
             first.ok_or_else(|| Problem::new(Code::Internal, "the command's conversation is missing"))?;
@@ -65,14 +76,15 @@ impl Control {
     }
 
     async fn provision(&self, order: Order, report: &mpsc::Sender<Progress>) -> Result<Made, Problem> {
-        let Order { request, first, throwaway } = order;
+        let Order { request, first, throwaway, from } = order;
         let id = fresh_id()?;
         let slot = self.inner.slots.reserve(id, request.name.clone())?;
         let _turn = slot.turn.lock().await;
         let span = lifetime::span(&request.limits);
         let deadline = self.inner.native.deadline_after(span);
         let expires = Some(lifetime::expires(store::now(), span));
-        let new = NewRecord { id, request: request.clone(), expires, throwaway };
+        let snapshot = from.as_ref().map(|(snapshot, _)| *snapshot);
+        let new = NewRecord { id, request: request.clone(), expires, throwaway, snapshot };
         let native =
             Provision { id, request: &request, deadline: Some(deadline), throwaway, first: first.as_ref() };
         let progress = |step| {
@@ -81,9 +93,14 @@ impl Control {
                 tracing::trace!("a progress report was not read");
             }
         };
+        let making = async {
+            match &from {
+                None => self.inner.native.provision(native, &progress).await,
+                Some((_, saved)) => self.inner.native.restore(native, saved, vec![not_cloned()]).await,
+            }
+        };
         // Both at once. Should the daemon die in between, the next one removes what has no record.
-        let (written, made) =
-            tokio::join!(self.inner.store.insert(new), self.inner.native.provision(native, &progress));
+        let (written, made) = tokio::join!(self.inner.store.insert(new), making);
         let made = match (written, made) {
             (Ok(_), Ok(made)) => made,
             (Ok(_), Err(problem)) => {
@@ -138,10 +155,17 @@ impl Control {
     }
 }
 
-struct Order {
-    request: CreateRequest,
-    first: Option<ExecRequest>,
-    throwaway: bool,
+pub(super) struct Order {
+    pub(super) request: CreateRequest,
+    pub(super) first: Option<ExecRequest>,
+    pub(super) throwaway: bool,
+    /// What it is made from, where that is not the machine as it is.
+    pub(super) from: Option<(SnapshotId, Saved)>,
+}
+
+fn not_cloned() -> Caveat {
+    let text = "it has the files, the environment and the limits of the sandbox it was made from, but not its processes";
+    Caveat::new(CaveatKind::Processes, text)
 }
 
 struct Made {

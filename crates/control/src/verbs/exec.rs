@@ -20,12 +20,14 @@ impl Control {
             return Err(refusal::no_command());
         }
         let slot = self.find(which, RUN).await?;
+        let door = slot.door.read().await;
         // The common case: used before, so there is nothing to record.
         if let Some(seat) = slot.active_seat() {
             let memory = self.watch_memory(&seat);
             let stream = self.inner.native.exec(&seat.running, &seat.context, &request).await?;
             return Ok(Conversation { stream, memory });
         }
+        drop(door);
         let control = self.clone();
         self.to_the_end(async move { control.first_exec(&slot, &request).await }).await
     }
@@ -70,17 +72,24 @@ impl Control {
 
     /// Does something with a file inside, as this user or else as the sandbox's own.
     pub async fn file(&self, which: &str, user: Option<&str>, op: &FileOp) -> Result<UnixStream, Problem> {
-        let seat = self.live(which, "reach the files of").await?;
+        let slot = self.find(which, FILES).await?;
+        let _door = slot.door.read().await;
+        let seat = self.live_seat(&slot, FILES).await?;
         self.inner.native.file(&seat.running, user, op).await
     }
 
     async fn live(&self, which: &str, verb: &str) -> Result<Arc<Seat>, Problem> {
         let slot = self.find(which, verb).await?;
+        self.live_seat(&slot, verb).await
+    }
+
+    async fn live_seat(&self, slot: &Slot, verb: &str) -> Result<Arc<Seat>, Problem> {
         match slot.active_seat() {
             Some(seat) => Ok(seat),
-            None => Ok(self.running(&slot, verb).await?.1),
+            None => Ok(self.running(slot, verb).await?.1),
         }
     }
 }
 
+const FILES: &str = "reach the files of";
 const RUN: &str = "run a command in";

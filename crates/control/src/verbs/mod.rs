@@ -7,8 +7,13 @@ mod diff;
 mod events;
 mod exec;
 mod extend;
+mod gc;
 mod pause;
+mod restore;
+mod rollback;
 mod show;
+mod snapshot;
+mod snapshots;
 mod start;
 mod stop;
 

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use model::SandboxId;
 use model::mask::NameMask;
 
 use super::git::foreign_git_dir;
 use super::index::Role;
-use super::pins::Pins;
+use super::pins::{Holder, Pins};
 use super::place::ORIGIN;
 use super::root::{Root, remove_path};
 use super::{CaptureError, Frozen, FrozenPart, Live, Step};
@@ -45,7 +44,7 @@ impl Captures {
     pub fn freeze(
         &self,
         workspace: &Path,
-        holder: SandboxId,
+        holder: impl Into<Holder>,
         unmask: &[String],
         tell: &dyn Fn(Step),
     ) -> Result<Frozen, CaptureError> {
@@ -57,7 +56,7 @@ impl Captures {
         if self.dir.starts_with(&workspace) || workspace.starts_with(&self.dir) {
             return Err(CaptureError::StoreInside { workspace, store: self.dir.clone() });
         }
-        let taken = Timestamp::now();
+        let (taken, holder) = (Timestamp::now(), holder.into());
         let pinned = self.root(&workspace, Role::Work)?.freeze(holder, unmask, tell)?;
         let live = match self.live {
             Live::Redirect | Live::Stubs => Some(workspace.clone()),
@@ -79,8 +78,9 @@ impl Captures {
         Ok(frozen)
     }
 
-    /// After a restart: pins again what a sandbox was mounted from. Call before [`Self::sweep`].
-    pub fn adopt(&self, holder: SandboxId, frozen: &Frozen) -> Result<(), CaptureError> {
+    /// Pins what somebody else has, or had before a restart. Call for each of these before [`Self::sweep`].
+    pub fn adopt(&self, holder: impl Into<Holder>, frozen: &Frozen) -> Result<(), CaptureError> {
+        let holder = holder.into();
         for layer in frozen.parts.iter().flat_map(|part| &part.layers) {
             if !layer.starts_with(&self.dir) {
                 return Err(CaptureError::NotALayer { path: layer.clone() });
@@ -94,13 +94,13 @@ impl Captures {
     }
 
     /// Gives up what `holder` has pinned, and no more: may be called while a freeze is at work.
-    pub fn let_go(&self, holder: SandboxId) {
-        self.pins.remove(holder);
+    pub fn let_go(&self, holder: impl Into<Holder>) {
+        self.pins.remove(holder.into());
     }
 
     /// Gives up what `holder` has pinned and tidies up. Its mounts must be gone.
-    pub fn release(&self, holder: SandboxId) {
-        let freed = self.pins.remove(holder);
+    pub fn release(&self, holder: impl Into<Holder>) {
+        let freed = self.pins.remove(holder.into());
         // `<store>/<capture>/layers/<layer>`
         let stores: BTreeSet<_> = freed.iter().filter_map(|layer| layer.ancestors().nth(2)).collect();
         for store in stores {
@@ -117,9 +117,9 @@ impl Captures {
         self.root(&part.mountpoint, Role::Work)?.behind(&part.layers, cap)
     }
 
-    /// After a restart, once every living sandbox is adopted: drops what nobody holds, and the captures of
+    /// After a restart, once every holder that is left is adopted: drops what nobody holds, and the captures of
     /// workspaces that are gone.
-    pub fn sweep(&self, alive: &[SandboxId]) -> Result<(), CaptureError> {
+    pub fn sweep(&self, alive: &[Holder]) -> Result<(), CaptureError> {
         self.pins.settle(alive);
         let failed = |source| CaptureError::OpenStore { path: self.dir.clone(), source };
         for entry in std::fs::read_dir(&self.dir).map_err(failed)? {

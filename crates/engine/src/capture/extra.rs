@@ -9,20 +9,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::SandboxId;
-
-use super::CaptureError;
 use super::copy::{Copy, Means};
 use super::files::{look, look_at, open_beneath, split};
 use super::index::ROOT;
 use super::layer::{Kind, Layer};
 use super::metadata;
 use super::place::{EXTRAS, Place};
+use super::{CaptureError, Holder};
 
 /// Copies the files at `paths` into a layer of `holder`'s own.
 pub(super) fn make(
     place: &Place,
-    holder: SandboxId,
+    holder: Holder,
     paths: &BTreeSet<Vec<u8>>,
 ) -> Result<PathBuf, CaptureError> {
     let folder = place.store.join(EXTRAS);

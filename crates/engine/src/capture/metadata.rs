@@ -50,7 +50,7 @@ pub(super) fn permissions(stat: &Stat, owner: Faith) -> Mode {
     }
 }
 
-pub(super) fn times(stat: &Stat) -> Timestamps {
+pub(crate) fn times(stat: &Stat) -> Timestamps {
     let time = Timespec { tv_sec: stat.mtime.0, tv_nsec: i64::from(stat.mtime.1) };
     Timestamps { last_access: time, last_modification: time }
 }

@@ -7,7 +7,7 @@
 
 mod absorb;
 mod captures;
-mod copy;
+pub(crate) mod copy;
 mod error;
 mod extra;
 pub(crate) mod files;
@@ -39,6 +39,7 @@ use serde::{Deserialize, Serialize};
 pub use captures::Captures;
 pub use error::CaptureError;
 pub use git::worktree_around;
+pub use pins::Holder;
 
 /// How folders that git ignores are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,20 +1,49 @@
 //! Who uses which layer. A used layer never changes and is never removed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use model::SandboxId;
+use model::{SandboxId, SnapshotId};
+
+/// Who uses a frozen workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    Sandbox(SandboxId),
+    Snapshot(SnapshotId),
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sandbox(id) => id.fmt(f),
+            Self::Snapshot(id) => id.fmt(f),
+        }
+    }
+}
+
+impl From<SandboxId> for Holder {
+    fn from(id: SandboxId) -> Self {
+        Self::Sandbox(id)
+    }
+}
+
+impl From<SnapshotId> for Holder {
+    fn from(id: SnapshotId) -> Self {
+        Self::Snapshot(id)
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Pins {
-    holders: Mutex<BTreeMap<PathBuf, BTreeSet<SandboxId>>>,
+    holders: Mutex<BTreeMap<PathBuf, BTreeSet<Holder>>>,
     are_known: AtomicBool,
 }
 
 impl Pins {
-    pub(super) fn add<'a>(&self, holder: SandboxId, layers: impl IntoIterator<Item = &'a PathBuf>) {
+    pub(super) fn add<'a>(&self, holder: Holder, layers: impl IntoIterator<Item = &'a PathBuf>) {
         let mut holders = self.lock();
         for layer in layers {
             holders.entry(layer.clone()).or_default().insert(holder);
@@ -22,12 +51,12 @@ impl Pins {
     }
 
     /// Drops what `holder` holds. Returns the layers that are now nobody's.
-    pub(super) fn remove(&self, holder: SandboxId) -> Vec<PathBuf> {
+    pub(super) fn remove(&self, holder: Holder) -> Vec<PathBuf> {
         self.retain(|other| *other != holder)
     }
 
     /// Keeps only these holders; from now on a layer without a holder is nobody's.
-    pub(super) fn settle(&self, alive: &[SandboxId]) {
+    pub(super) fn settle(&self, alive: &[Holder]) {
         self.retain(|holder| alive.contains(holder));
         self.are_known.store(true, Ordering::Release);
     }
@@ -46,7 +75,7 @@ impl Pins {
         self.lock().keys().any(|layer| layer.starts_with(folder))
     }
 
-    fn retain(&self, mut keep: impl FnMut(&SandboxId) -> bool) -> Vec<PathBuf> {
+    fn retain(&self, mut keep: impl FnMut(&Holder) -> bool) -> Vec<PathBuf> {
         let mut freed = Vec::new();
         self.lock().retain(|layer, holders| {
             holders.retain(&mut keep);
@@ -58,7 +87,7 @@ impl Pins {
         freed
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, BTreeSet<SandboxId>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, BTreeSet<Holder>>> {
         // The map is whole after every statement that changes it.
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::Caveat;
-use model::SandboxId;
 use model::mask::NameMask;
 use model::sandbox::Masked;
 use rustix::fs::Mode;
@@ -16,7 +15,7 @@ use super::files::{DIRECTORY, remove_tree};
 use super::index::Role;
 use super::journal::{LayerId, Note};
 use super::layer::{Kind, Layer};
-use super::pins::Pins;
+use super::pins::{Holder, Pins};
 use super::place::{EXTRAS, Place};
 use super::state::{SaveWhen, State};
 use super::{CaptureError, Live, Step, pass, report};
@@ -60,7 +59,7 @@ impl Root {
     /// Brings the copy up to date and pins it for `holder`.
     pub(super) fn freeze(
         &self,
-        holder: SandboxId,
+        holder: Holder,
         unmask: &[String],
         tell: &dyn Fn(Step),
     ) -> Result<Pinned, CaptureError> {

@@ -9,7 +9,7 @@ use model::exec::Text;
 use model::files::FileKind;
 
 use super::lowers::{Lowers, beside};
-use super::tree::Tree;
+use super::upper::Upper;
 use super::walk::{Found, Walk};
 use crate::capture::layer::{Flavour, attribute};
 use crate::capture::metadata::attribute_names;
@@ -39,7 +39,7 @@ pub(super) fn differences(walk: &Walk<'_>, found: &mut Found) -> io::Result<()> 
 
 /// The contents of a file of the upper. Where only its metadata was copied up, they are still below.
 pub(super) fn read_upper(
-    upper: &Tree,
+    upper: &Upper,
     lowers: &Lowers,
     flavour: Flavour,
     path: &[u8],

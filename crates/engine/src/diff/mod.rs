@@ -1,4 +1,4 @@
-//! What a sandbox changed: its upper folders, compared with what lies below them.
+//! What a sandbox changed: its upper folders and the layers sealed below them, compared with what lies below them.
 //!
 //! Looks only at what the upper folders hold and, for each path there, at the same path below: in the frozen layers for
 //! the workspace, on the live machine for the rest. So the work is in proportion to the change, not to the tree.
@@ -20,6 +20,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod upper;
 mod walk;
 
 use std::io::Write;
@@ -40,6 +41,8 @@ pub struct Ask<'a> {
     pub home: &'a Path,
     /// The sandbox's folder of uppers: one for each part of the plan.
     pub upper: &'a Path,
+    /// Sealed layers that count as its changes, too, top first: folders like `upper`, in which parts may be missing.
+    pub layers: &'a [PathBuf],
     pub plan: &'a Plan,
     /// The frozen folder, if there is one.
     pub workspace: Option<&'a Path>,

@@ -10,7 +10,8 @@ use model::diff::Entry;
 use model::files::FileKind;
 
 use super::lowers::{Lowers, Node};
-use super::tree::{Look, Tree};
+use super::tree::Look;
+use super::upper::Upper;
 use super::walk::{Failed, Found, Walk};
 use super::{Ask, DiffError, compare, ignored, rename};
 use crate::capture::files::join;
@@ -24,7 +25,7 @@ pub(super) struct PartDiff {
     pub(super) role: Role,
     /// The folder of the overlay that is shown.
     inner: Vec<u8>,
-    upper: Tree,
+    upper: Upper,
     lowers: Lowers,
     flavour: Flavour,
     pub(super) found: Vec<Found>,
@@ -58,7 +59,8 @@ impl PartDiff {
         };
         let path = ask.upper.join(&part.name);
         let opened = |source| DiffError::Layer { path: path.clone(), source };
-        let upper = Tree::open(&path).map_err(opened)?;
+        let sealed = ask.layers.iter().map(|layer| layer.join(&part.name)).filter(|path| path.is_dir());
+        let upper = Upper::open(&path, sealed, flavour).map_err(opened)?;
         let inner = part.inner.clone().unwrap_or_default().into_bytes();
         let Some(top) = upper.look(&inner).map_err(opened)? else { return Ok(None) };
         let was = top_look(part, ask.rights, &top);

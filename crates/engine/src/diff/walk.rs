@@ -7,8 +7,9 @@ use model::exec::Text;
 use model::files::FileKind;
 
 use super::compare;
-use super::lowers::{Lowers, Node, beside, is_marked_whiteout};
-use super::tree::{Look, Opaque, Tree};
+use super::lowers::{Lowers, Node, beside};
+use super::tree::{Look, Opaque};
+use super::upper::Upper;
 use crate::capture::files::{join, split};
 use crate::capture::layer::Flavour;
 
@@ -40,7 +41,7 @@ pub(super) type Failed = (Vec<u8>, io::Error);
 
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
-    pub(super) upper: &'a Tree,
+    pub(super) upper: &'a Upper,
     pub(super) lowers: &'a Lowers,
     pub(super) flavour: Flavour,
     /// Folders of the lowers that stand elsewhere now.
@@ -60,7 +61,7 @@ struct Folder {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(upper: &'a Tree, lowers: &'a Lowers, flavour: Flavour) -> Self {
+    pub(super) fn new(upper: &'a Upper, lowers: &'a Lowers, flavour: Flavour) -> Self {
         let (moved, pending, found, unread) = Default::default();
         Self { upper, lowers, flavour, moved, pending, found, unread }
     }
@@ -68,7 +69,7 @@ impl<'a> Walk<'a> {
     /// Compares everything below `root`, which stands over `before`.
     pub(super) fn run(&mut self, root: &[u8], before: Option<Node>) -> Result<(), Failed> {
         self.find_moved(root)?;
-        let opaque = self.upper.marks(root, self.flavour).map_err(|error| (root.to_vec(), error))?.opaque;
+        let opaque = self.upper.marks(root).map_err(|error| (root.to_vec(), error))?.opaque;
         self.pending.push(Folder { path: root.to_vec(), before, opaque });
         while let Some(folder) = self.pending.pop() {
             let done = self.folder(&folder);
@@ -112,7 +113,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let mut child_origin = join(origin, &name);
-            if let Some(redirect) = self.upper.marks(&child, self.flavour)?.redirect {
+            if let Some(redirect) = self.upper.marks(&child)?.redirect {
                 child_origin = beside(&child_origin, &redirect);
                 self.moved.insert(child_origin.clone());
             }
@@ -147,17 +148,14 @@ impl<'a> Walk<'a> {
 
     fn entry(&mut self, path: &[u8], before: Option<Node>, parent: &Folder) -> io::Result<()> {
         let Some(after) = self.upper.look(path)? else { return Ok(()) };
-        let is_whiteout = after.is_whiteout
-            || parent.opaque == Opaque::HasMarkedWhiteouts
-                && is_marked_whiteout(self.upper, path, &after, self.flavour)?;
-        if is_whiteout {
+        if after.is_whiteout {
             return before.map_or(Ok(()), |node| self.deleted(path, node));
         }
         if after.entry.kind != FileKind::Directory {
             self.against(path, before, after)?;
             return Ok(());
         }
-        let marks = self.upper.marks(path, self.flavour)?;
+        let marks = self.upper.marks(path)?;
         let origin = match (&marks.redirect, &parent.before) {
             (Some(redirect), Some(above)) => Some(beside(&join(&above.origin, split(path).1), redirect)),
             (Some(redirect), None) => redirect.strip_prefix(b"/").map(<[u8]>::to_vec),

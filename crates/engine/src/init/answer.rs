@@ -71,7 +71,7 @@ impl Init {
             Request::Freeze => {
                 let stopped = tree::all().into_iter().filter(|process| process.stopped);
                 self.stopped_before = stopped.map(|process| process.pid).collect();
-                let done = sys::signal_everyone(libc::SIGSTOP).map(drop);
+                let done = tree::stop_everyone();
                 self.done(at, done);
             }
             Request::Thaw => {

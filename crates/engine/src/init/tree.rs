@@ -2,8 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
+
+use crate::sys;
 
 /// What `/proc/<pid>/stat` says of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,19 @@ pub(super) fn end_family(command: Pid) {
         }
     }
     signal(command, Signal::KILL);
+}
+
+/// Stops everyone but us, and looks until they stand still: a signal takes effect when the kernel lets go of its target,
+/// and meanwhile somebody may be born. One that hangs in the kernel is not waited for.
+pub(super) fn stop_everyone() -> io::Result<()> {
+    for _ in 0..ROUNDS {
+        sys::signal_everyone(libc::SIGSTOP)?;
+        if all().iter().all(|process| process.stopped) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 /// A fork bomb could go on for ever; init cannot.

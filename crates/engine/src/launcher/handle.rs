@@ -39,6 +39,8 @@ pub struct Order<'a> {
     pub plan: &'a Plan,
     /// The sandbox's folder, relative to the home.
     pub folder: PathBuf,
+    /// The folder in it that takes what it writes.
+    pub upper: String,
     /// Becomes init's first conversation.
     pub conversation: &'a UnixStream,
     pub log: &'a File,
@@ -99,8 +101,8 @@ impl Launcher {
             }
             None => Process::start(&self.begin)?,
         };
-        let Order { plan, folder, join, disk, .. } = order;
-        let message = Launch { plan: Cow::Borrowed(plan), folder, join, disk };
+        let Order { plan, folder, upper, join, disk, .. } = order;
+        let message = Launch { plan: Cow::Borrowed(plan), folder, upper, join, disk };
         let answer = process.ask(&message, &[order.conversation.as_fd(), order.log.as_fd()]);
         match &answer {
             Err(LauncherError::Talk(_) | LauncherError::Gone | LauncherError::Message(_)) => process.end(),

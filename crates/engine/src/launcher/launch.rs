@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with, socketpair};
 use rustix::process::Signal;
 
+use super::overlay::Written;
 use super::stage::{Stage, write};
 use super::wire::{Answer, Begin, Launch, LaunchError, PACKET};
 use crate::init;
@@ -153,11 +154,14 @@ fn prepare(
         write(&group.to_string_lossy(), &infant.pid.to_string())?;
     }
     let disk = order.plan.disk.map(|size| stage.make_disk(&order, size)).transpose()?;
-    let folder = disk.as_ref().map_or_else(|| stage.in_store(&order.folder), |disk| disk.folder.clone());
+    let written = match &disk {
+        Some(disk) => Written::new(&disk.folder, "upper"),
+        None => Written::new(&stage.in_store(&order.folder), &order.upper),
+    };
     let mut caveats = Vec::new();
     let mut mounted = Vec::new();
     for (place, part) in order.plan.parts.iter().enumerate() {
-        match stage.mount_part(part, &folder) {
+        match stage.mount_part(part, &written) {
             Ok(mount) => {
                 mounted.push(place);
                 given.push(mount);

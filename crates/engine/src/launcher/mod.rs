@@ -6,6 +6,7 @@
 //!
 //! It reads no sandbox's files and talks to nobody but the daemon.
 
+mod base;
 mod devices;
 mod disk;
 mod handle;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_flag,
@@ -14,23 +14,40 @@ use super::stage::Stage;
 use super::wire::LaunchError;
 use crate::view::{Lower, Part};
 
+/// Where a sandbox's writes go.
+#[derive(Debug)]
+pub(super) struct Written {
+    upper: PathBuf,
+    work: PathBuf,
+}
+
+impl Written {
+    pub(super) fn new(folder: &Path, upper: &str) -> Self {
+        Self { upper: folder.join(upper), work: folder.join("work") }
+    }
+}
+
 impl Stage {
-    /// Mounts a part, attached nowhere. `sandbox` holds its upper and work folders.
-    pub(super) fn mount_part(&mut self, part: &Part, sandbox: &Path) -> Result<OwnedFd, LaunchError> {
+    /// Mounts a part, attached nowhere.
+    pub(super) fn mount_part(&mut self, part: &Part, written: &Written) -> Result<OwnedFd, LaunchError> {
         let failed =
             |e: rustix::io::Errno| LaunchError::new(format!("overlay `{}`", part.mountpoint.display()), e);
+        let (above, base) = self.base_of(part)?;
         let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed)?;
         let set = |key: &str, value: &Path| fsconfig_set_string(context.as_fd(), key, value);
-        for lower in &part.lowers {
+        for lower in above {
             let path = self.lower(lower)?;
             set("lowerdir+", &path).map_err(failed)?;
+        }
+        if let Some(base) = &base {
+            set("lowerdir+", &base.folder).map_err(failed)?;
         }
         if let Some(data) = &part.data {
             let path = self.lower(data)?;
             set("datadir+", &path).map_err(failed)?;
         }
-        set("upperdir", &sandbox.join("upper").join(&part.name)).map_err(failed)?;
-        set("workdir", &sandbox.join("work").join(&part.name)).map_err(failed)?;
+        set("upperdir", &written.upper.join(&part.name)).map_err(failed)?;
+        set("workdir", &written.work.join(&part.name)).map_err(failed)?;
         // Without this, every unmount would sync the whole file system that holds the store.
         fsconfig_set_flag(context.as_fd(), "volatile").map_err(failed)?;
         match self.rights {
@@ -38,8 +55,7 @@ impl Stage {
             Rights::Root => fsconfig_set_string(context.as_fd(), "redirect_dir", "on").map_err(failed)?,
             Rights::User { .. } => fsconfig_set_flag(context.as_fd(), "userxattr").map_err(failed)?,
         }
-        fsconfig_create(context.as_fd())
-            .map_err(|e| LaunchError { kernel: kernel_words(&context), ..failed(e) })?;
+        create(&context).map_err(|(error, kernel)| LaunchError { kernel, ..failed(error) })?;
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         let mount = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed)?;
         match &part.inner {
@@ -51,13 +67,18 @@ impl Stage {
         }
     }
 
-    fn lower(&mut self, lower: &Lower) -> Result<std::path::PathBuf, LaunchError> {
+    pub(super) fn lower(&mut self, lower: &Lower) -> Result<PathBuf, LaunchError> {
         match lower {
             Lower::Machine { mount, inside } => self.on_machine(mount, inside),
             Lower::Store(inside) => Ok(self.in_store(inside)),
             Lower::Hide(entries) => self.hiding_layer(entries),
         }
     }
+}
+
+/// Makes the file system. On error also what the kernel says about it.
+pub(super) fn create(context: &OwnedFd) -> Result<(), (rustix::io::Errno, Option<String>)> {
+    fsconfig_create(context.as_fd()).map_err(|error| (error, kernel_words(context)))
 }
 
 /// What the kernel says about a failed mount, for example `overlay: overlapping lowerdir path`.

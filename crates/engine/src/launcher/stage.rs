@@ -30,6 +30,8 @@ pub(super) struct Stage {
     /// Idmapped clones of the machine's mounts, with the mount id they were made from.
     clones: HashMap<PathBuf, (u64, PathBuf)>,
     pub(super) hiding: HashMap<Vec<Hidden>, PathBuf>,
+    /// Which of the machine's mounts are on the file system that holds the store.
+    pub(super) beside_store: HashMap<PathBuf, bool>,
 }
 
 impl Stage {
@@ -47,8 +49,9 @@ impl Stage {
             Rights::Root => Some(layer_map()?),
             Rights::User { .. } => None,
         };
-        let stage = Self { home, rights, folder, layer_map, clones: HashMap::new(), hiding: HashMap::new() };
-        for name in ["low", "hide", "store"] {
+        let (clones, hiding, beside_store) = Default::default();
+        let stage = Self { home, rights, folder, layer_map, clones, hiding, beside_store };
+        for name in ["low", "hide", "store", "empty"] {
             stage.make_folder(name)?;
         }
         super::devices::prepare(&stage.make_folder("dev")?, rights)?;

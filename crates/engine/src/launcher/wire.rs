@@ -27,6 +27,8 @@ pub(super) struct Launch<'a> {
     pub(super) plan: Cow<'a, Plan>,
     /// The sandbox's folder, relative to the home.
     pub(super) folder: PathBuf,
+    /// The folder in it that takes what it writes, where it has no disk of its own.
+    pub(super) upper: String,
     /// `cgroup.procs` files its processes go to.
     pub(super) join: Vec<PathBuf>,
     /// The block device with the file system for what it writes, where it has one.

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Mount {
     pub(super) point: PathBuf,
     pub(super) kind: String,
+    /// The file system it shows, as the kernel numbers them.
+    device: Vec<u8>,
 }
 
 /// The kernel's list of this process's mounts. Read in one piece: nobody knows its size before.
@@ -27,10 +29,13 @@ pub(super) fn parse(mountinfo: &[u8]) -> Vec<Mount> {
     for line in mountinfo.split(|byte| *byte == b'\n') {
         let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
         let dash = fields.iter().position(|field| *field == b"-");
-        if let (Some(point), Some(kind)) = (fields.get(4), dash.and_then(|dash| fields.get(dash + 1))) {
+        if let (Some(device), Some(point), Some(kind)) =
+            (fields.get(2), fields.get(4), dash.and_then(|dash| fields.get(dash + 1)))
+        {
             let point = unescape(point);
             mounts.retain(|covered| !covered.point.starts_with(&point));
-            mounts.push(Mount { point, kind: String::from_utf8_lossy(kind).into_owned() });
+            let kind = String::from_utf8_lossy(kind).into_owned();
+            mounts.push(Mount { point, kind, device: device.to_vec() });
         }
     }
     mounts.sort_by(|a, b| a.point.cmp(&b.point));
@@ -50,6 +55,13 @@ pub(super) fn mount_of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount
         .iter()
         .filter(|mount| path.starts_with(&mount.point))
         .max_by_key(|mount| mount.point.as_os_str().len())
+}
+
+/// Do both paths lie on one file system? Its sub-volumes may have device numbers of their own, so `stat` cannot tell.
+pub(crate) fn share_file_system(one: &Path, other: &Path) -> io::Result<bool> {
+    let mounts = parse(&table()?);
+    let device = |path| mount_of(&mounts, path).map(|mount| &mount.device);
+    Ok(device(one) == device(other))
 }
 
 fn unescape(field: &[u8]) -> PathBuf {
@@ -119,5 +131,6 @@ mod tests {
         assert!(!mounts[2].is_real());
         assert_eq!(mount_of(&mounts, Path::new("/a b/x")).unwrap().point, Path::new("/a b"));
         assert_eq!(mount_of(&mounts, Path::new("/ab")).unwrap().point, Path::new("/"));
+        assert_eq!(mount_of(&mounts, Path::new("/ab")).unwrap().device, b"254:0");
     }
 }

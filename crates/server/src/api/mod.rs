@@ -16,6 +16,7 @@ mod refusal;
 mod relay;
 mod route;
 mod sandboxes;
+mod snapshots;
 mod table;
 mod wire;
 
@@ -36,6 +37,7 @@ pub use daemon::Health;
 pub use door::{Door, Token};
 pub use execs::SignalRequest;
 pub use sandboxes::Extend;
+pub use snapshots::Collect;
 pub(crate) use wire::Wire;
 
 use refusal::Refusal;

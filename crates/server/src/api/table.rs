@@ -7,15 +7,18 @@ use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
 use model::sandbox::{CreateRequest, Sandbox, Status};
+use model::snapshot::{
+    ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
+};
 
 use super::door::OPEN_PATH;
 use super::route::Route;
 use super::route::Verb::{Delete, Get, Post, Put};
-use super::{daemon, diff, events, execs, files, log, sandboxes};
+use super::{daemon, diff, events, execs, files, log, sandboxes, snapshots};
 use crate::line::LogLine;
 
 pub(super) fn routes() -> Vec<Route> {
-    [of_daemon(), of_sandboxes(), of_execs(), of_files()].into_iter().flatten().collect()
+    [of_daemon(), of_sandboxes(), of_snapshots(), of_execs(), of_files()].into_iter().flatten().collect()
 }
 
 fn of_daemon() -> Vec<Route> {
@@ -75,6 +78,53 @@ fn of_sandboxes() -> Vec<Route> {
         Route::new(Get, "/v1/sandboxes/{which}/logs", "Read what its commands wrote", log::logs)
             .query(log::QUERY)
             .answers_lines::<LogLine>(),
+    ]
+}
+
+fn of_snapshots() -> Vec<Route> {
+    vec![
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/snapshots",
+            "Seal all that a sandbox has written; one that runs goes on",
+            snapshots::make,
+        )
+        .takes::<SnapshotRequest>()
+        .answers::<Snapshot>(StatusCode::CREATED),
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/rollback",
+            "Take a sandbox back to a snapshot",
+            snapshots::rollback,
+        )
+        .takes::<RollbackRequest>()
+        .answers::<Sandbox>(OK),
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/fork",
+            "Make sandboxes on what another has written; each is told apart",
+            snapshots::fork,
+        )
+        .takes::<ForkRequest>()
+        .answers::<Forks>(OK),
+        Route::new(Get, "/v1/snapshots", "List snapshots", snapshots::list)
+            .query(snapshots::LIST)
+            .answers::<Vec<Snapshot>>(OK),
+        Route::new(Get, "/v1/snapshots/{which}", "Show a snapshot's record", snapshots::show)
+            .answers::<Snapshot>(OK),
+        Route::new(
+            Delete,
+            "/v1/snapshots/{which}",
+            "Remove a snapshot; what was made from it stays whole",
+            snapshots::remove,
+        )
+        .answers::<Snapshot>(OK),
+        Route::new(Post, "/v1/snapshots/{which}/restore", "Make a sandbox of a snapshot", snapshots::restore)
+            .takes::<RestoreRequest>()
+            .answers::<Sandbox>(StatusCode::CREATED),
+        Route::new(Post, "/v1/gc", "Remove what nobody refers to any more", snapshots::collect)
+            .takes::<snapshots::Collect>()
+            .answers::<Garbage>(OK),
     ]
 }
 

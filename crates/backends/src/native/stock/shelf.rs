@@ -158,6 +158,11 @@ impl Stock {
         self.shelf().lent.contains_key(&id)
     }
 
+    /// The folder of a lent sandbox will never be as it was.
+    pub(in crate::native) fn forget(&self, id: SandboxId) {
+        self.shelf().lent.remove(&id);
+    }
+
     /// Is the folder of a lent sandbox still as it was?
     pub(super) fn give_back(&self, id: SandboxId, folder: &Folder) -> Option<Stored> {
         let (before, stored) = self.shelf().lent.remove(&id)?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use engine::view::Part;
 
 use super::ends_within;
-use crate::native::store::{Folder, Stored};
+use crate::native::store::{FIRST_TURN, Folder, Stored};
 
 /// A folder that waits to be used again, and what it was used for.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Untouched {
         }
         let mut uppers = Vec::new();
         for part in parts {
-            let upper = folder.upper().join(&part.name);
+            let upper = folder.upper(FIRST_TURN).join(&part.name);
             let stat = fs::symlink_metadata(&upper)?;
             if fs::read_dir(&upper)?.next().is_some() {
                 return written();

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::edits::Edit;
 use super::tree::{assert_current, assert_same, merged};
-use super::{Frozen, Lab, SandboxId, open};
+use super::{Frozen, Holder, Lab, SandboxId, open};
 
 #[test]
 fn killed_sixty_times_it_is_right_sixty_times() {
@@ -62,7 +62,7 @@ fn edit(lab: &Lab, runner: &mut TestRunner) {
 }
 
 /// Another process that freezes, releases and sweeps until it is killed, and writes a byte after each freeze.
-fn start_freezing(lab: &Lab, alive: &[SandboxId], pinned: &Frozen) -> (std::fs::File, Pid) {
+fn start_freezing(lab: &Lab, alive: &[Holder], pinned: &Frozen) -> (std::fs::File, Pid) {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     // SAFETY: glibc leaves its allocator usable in the child of a threaded process, the child touches no other lock
     // that a thread of this process may hold, and it leaves only by `_exit` or by being killed.

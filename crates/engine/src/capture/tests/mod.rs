@@ -14,7 +14,7 @@ use model::SandboxId;
 use model::mask::{Masks, NameMask};
 use tempfile::TempDir;
 
-use super::{Captures, Frozen, Live};
+use super::{Captures, Frozen, Holder, Live};
 
 /// A workspace, and a store beside it.
 pub(super) struct Lab {
@@ -52,12 +52,12 @@ impl Lab {
         std::fs::write(path, text).unwrap();
     }
 
-    pub(super) fn holder(&mut self) -> SandboxId {
+    pub(super) fn holder(&mut self) -> Holder {
         self.next_holder += 1;
-        SandboxId::from_bits(self.next_holder)
+        SandboxId::from_bits(self.next_holder).into()
     }
 
-    pub(super) fn freeze(&mut self) -> (SandboxId, Frozen) {
+    pub(super) fn freeze(&mut self) -> (Holder, Frozen) {
         let holder = self.holder();
         (holder, self.captures.freeze(&self.work(), holder, &[], &|_| ()).unwrap())
     }

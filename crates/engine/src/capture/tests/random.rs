@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::Lab;
 use super::edits::Edit;
 use super::tree::{Tree, assert_current, assert_same, merged};
-use super::{Frozen, SandboxId};
+use super::{Frozen, Holder};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -33,7 +33,7 @@ proptest! {
     #[test]
     fn every_state_is_right_and_stays_right(steps in steps()) {
         let mut lab = Lab::new();
-        let mut kept: Vec<(SandboxId, Frozen, Tree)> = Vec::new();
+        let mut kept: Vec<(Holder, Frozen, Tree)> = Vec::new();
         for step in steps.into_iter().chain([Step::Freeze]) {
             match step {
                 // An edit that the tree does not allow is no edit.

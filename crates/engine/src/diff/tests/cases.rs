@@ -18,6 +18,67 @@ fn check(script: &str, expected: &[&str]) {
     let bed = Bed::new(&FILES);
     bed.script(script);
     assert_eq!(told(&bed.diff()), expected, "{script}");
+    bed.seal();
+    assert_eq!(told(&bed.diff()), expected, "{script}, sealed");
+    bed.script("touch .; chmod -R u+r .");
+    assert_eq!(told(&bed.diff()), expected, "{script}, sealed and written over");
+}
+
+/// Does one thing after the other, each on a layer of its own.
+#[track_caller]
+fn check_layers(scripts: &[&str], as_root: &[&str], as_user: &[&str]) {
+    let bed = Bed::new(&FILES);
+    for script in scripts {
+        bed.script(script);
+        bed.seal();
+    }
+    let expected = if rustix::process::geteuid().is_root() { as_root } else { as_user };
+    assert_eq!(told(&bed.diff()), expected, "{scripts:?}");
+}
+
+#[test]
+fn one_layer_on_the_other() {
+    check_layers(&["echo x > a", "rm a", "echo y > a"], &["M a contents"], &["M a contents"]);
+    check_layers(&["echo x > new", "rm new"], &[], &[]);
+    check_layers(
+        &["rm -r d", "mkdir d", "echo 1 > d/new"],
+        &["D d/one", "D d/sub", "D d/sub/deep", "D d/two", "A d/new"],
+        &["D d/one", "D d/sub", "D d/sub/deep", "D d/two", "A d/new"],
+    );
+    let recreated = ["D d/one", "D d/sub/deep", "D d/two"];
+    check_layers(&["rm -r d; mkdir -p d/sub"], &recreated, &recreated);
+    let moved = ["D x/one", "R d x", "A x/new"];
+    let copied = [
+        "D d",
+        "D d/one",
+        "D d/sub",
+        "A x",
+        "A x/new",
+        "A x/sub",
+        "R d/sub/deep x/sub/deep",
+        "R d/two x/two",
+    ];
+    check_layers(&["mv d y", "mv y x; rm x/one", "echo 1 > x/new"], &moved, &copied);
+    check_layers(&["mv d y", "mv y d"], &[], &[]);
+    let nested = ["R d y", "R e y/sub/e"];
+    let copied = [
+        "D d",
+        "D d/sub",
+        "D e",
+        "A y",
+        "R d/one y/one",
+        "A y/sub",
+        "R d/sub/deep y/sub/deep",
+        "A y/sub/e",
+        "R e/three y/sub/e/three",
+        "R d/two y/two",
+    ];
+    check_layers(&["mv d y", "mv e y/sub/e"], &nested, &copied);
+    check_layers(
+        &["mkdir n; echo 1 > n/1", "mv n m", "echo 2 > m/2"],
+        &["A m", "A m/1", "A m/2"],
+        &["A m", "A m/1", "A m/2"],
+    );
 }
 
 /// Where a folder can be moved only by whoever may note where it came from.

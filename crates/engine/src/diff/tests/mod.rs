@@ -53,14 +53,31 @@ impl Bed {
         self.dir.path().join(name)
     }
 
+    /// Seals what was done so far; what is done from now on goes on top of it.
+    pub(super) fn seal(&self) {
+        let sealed = self.path(&format!("layers/{}", self.layers().len()));
+        std::fs::create_dir_all(sealed.parent().unwrap()).unwrap();
+        std::fs::rename(self.path("upper"), sealed).unwrap();
+        std::fs::create_dir_all(self.path("upper/0")).unwrap();
+    }
+
+    /// Top first.
+    pub(super) fn layers(&self) -> Vec<PathBuf> {
+        let all = (0..).map(|number| self.path(&format!("layers/{number}"))).take_while(|path| path.is_dir());
+        let mut all: Vec<PathBuf> = all.collect();
+        all.reverse();
+        all
+    }
+
     /// Runs a shell script in the workspace, in a mount namespace of its own.
     #[track_caller]
     pub(super) fn script(&self, script: &str) -> Output {
         let is_root = rustix::process::geteuid().is_root();
         let (options, flags) = if is_root { ("redirect_dir=on", "-m") } else { ("userxattr", "-Urm") };
         let dir = self.dir.path().display();
+        let sealed: String = self.layers().iter().map(|layer| format!("{}/0:", layer.display())).collect();
         let mount = format!(
-            "set -e; mount -t overlay zeno -o lowerdir={dir}/lower,upperdir={dir}/upper/0,workdir={dir}/work,{options} \
+            "set -e; mount -t overlay zeno -o lowerdir={sealed}{dir}/lower,upperdir={dir}/upper/0,workdir={dir}/work,{options} \
              {dir}/mount; cd {dir}/mount/{FROZEN_ROOT}\n"
         );
         let output = Command::new("unshare").args([flags, "sh", "-c", &(mount + script)]).output().unwrap();
@@ -73,6 +90,7 @@ impl Bed {
         let ask = Ask {
             home: self.dir.path(),
             upper: &self.path("upper"),
+            layers: &self.layers(),
             plan: &plan,
             workspace: Some(Path::new(WORKSPACE)),
             rights: Rights::of_this_process(),

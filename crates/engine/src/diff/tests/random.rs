@@ -42,15 +42,22 @@ fn deed() -> impl Strategy<Value = String> {
     ]
 }
 
+fn deeds() -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::vec(deed(), 1..8)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_patch_makes_the_same_files(deeds in proptest::collection::vec(deed(), 1..12)) {
+    fn the_patch_makes_the_same_files(layers in proptest::collection::vec(deeds(), 1..5)) {
         let bed = Bed::new(&FILES);
-        let script: String = deeds.iter().map(|deed| format!("{deed} 2>&- || :\n")).collect();
         let seen = bed.path("seen");
-        bed.script(&format!("{script}cp -a . {}", seen.display()));
+        for deeds in layers {
+            let script: String = deeds.iter().map(|deed| format!("{deed} 2>&- || :\n")).collect();
+            bed.seal();
+            bed.script(&format!("{script}rm -rf {seen}; cp -a . {seen}", seen = seen.display()));
+        }
         let patch = bed.path("patch");
         fs::write(&patch, bed.patch()).unwrap();
         let applied = Command::new("git")

@@ -1,0 +1,201 @@
+//! Sealing what a sandbox wrote, taking it back, and making sandboxes of what was sealed.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use model::units::Size;
+use model::{Caveat, LayerId, Problem, SandboxId, SnapshotId};
+use serde::{Deserialize, Serialize};
+
+use super::problem::NativeError;
+use super::provision::{Made, opening};
+use super::store::{FIRST_TURN, Folder, Stored};
+use super::{Inner, Native, Provision, Provisioned, disk, store};
+
+/// All that is needed to make a sandbox of a snapshot, or to take one back to it. Whoever keeps it need not look inside.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Saved(Stored);
+
+impl Saved {
+    /// The layers it stands on, top first.
+    #[must_use]
+    pub fn layers(&self) -> &[LayerId] {
+        &self.0.layers
+    }
+
+    /// The folder that is frozen in it.
+    #[must_use]
+    pub fn workspace(&self) -> Option<PathBuf> {
+        self.0.frozen.as_ref().map(|frozen| frozen.workspace.clone())
+    }
+}
+
+impl Native {
+    /// Seals what a sandbox without processes has written as this layer, unless it wrote nothing. Takes no longer for a
+    /// lot than for a little.
+    pub async fn seal(&self, id: SandboxId, layer: LayerId) -> Result<Saved, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || native.0.seal(id, layer));
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// The same for a sandbox whose processes stand still: copies what it has written.
+    pub async fn copy(&self, id: SandboxId, layer: LayerId) -> Result<Saved, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || native.0.copy(id, layer));
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// Takes a sandbox without processes back to what was saved. What it wrote since is left behind.
+    pub async fn rollback(&self, id: SandboxId, saved: Saved) -> Result<(), Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || native.0.rollback(id, saved));
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// Makes a sandbox of what was saved, and waits until it answers. On error nothing is left behind.
+    pub async fn restore(
+        &self,
+        order: Provision<'_>,
+        saved: &Saved,
+        caveats: Vec<Caveat>,
+    ) -> Result<Provisioned, Problem> {
+        let opening = opening(&order)?;
+        let made = tokio::task::block_in_place(|| self.0.restore(&order, saved, caveats, &opening));
+        self.greet(order, made).await
+    }
+
+    /// Holds what a snapshot needs.
+    pub fn hold(&self, snapshot: SnapshotId, saved: &Saved) -> Result<(), NativeError> {
+        match &saved.0.frozen {
+            Some(frozen) => Ok(self.0.captures.adopt(snapshot, frozen)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets go of what only a snapshot that is gone needed.
+    pub async fn release(&self, snapshot: SnapshotId) -> Result<(), Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || native.0.captures.release(snapshot));
+        Ok(work.await.map_err(NativeError::from)?)
+    }
+
+    /// Bytes a layer takes.
+    pub async fn layer_size(&self, layer: LayerId) -> Result<Size, Problem> {
+        let native = self.clone();
+        let count = tokio::task::spawn_blocking(move || native.0.layer_size(layer));
+        Ok(count.await.map_err(NativeError::from)??)
+    }
+
+    /// Removes what was thrown away.
+    pub async fn empty_trash(&self) -> Result<(), Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || native.0.layers.trash().empty());
+        Ok(work.await.map_err(NativeError::from)?.map_err(NativeError::from)?)
+    }
+
+    /// After a restart, once every snapshot is held: drops the frozen workspaces that nobody holds.
+    pub async fn settle(&self, snapshots: &[SnapshotId]) -> Result<(), Problem> {
+        let mut alive: Vec<engine::capture::Holder> = snapshots.iter().map(|id| (*id).into()).collect();
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            alive.extend(store::inventory(&native.0.home)?.into_iter().map(engine::capture::Holder::from));
+            Ok::<_, NativeError>(native.0.captures.sweep(&alive)?)
+        });
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+}
+
+impl Inner {
+    fn seal(&self, id: SandboxId, layer: LayerId) -> Result<Saved, NativeError> {
+        let folder = Folder::of(&self.home, id);
+        let mut stored = folder.settle(&self.layers)?;
+        if stored.plan.disk.is_some() {
+            return Err(NativeError::OwnDisk);
+        }
+        let upper = folder.upper(stored.turn);
+        if !self.layers.is_untouched(&upper, &stored.plan, &stored.layers)? {
+            self.stock.forget(id);
+            let below = stored.layers.clone();
+            stored.layers.insert(0, layer);
+            stored.turn += 1;
+            // This decides: should we be ended before the next line, the next daemon finishes it.
+            folder.replace(&stored)?;
+            self.layers.seal(&upper, layer, &stored.plan, &below)?;
+        }
+        Ok(Saved(Stored { turn: FIRST_TURN, ..stored }))
+    }
+
+    fn copy(&self, id: SandboxId, layer: LayerId) -> Result<Saved, NativeError> {
+        let folder = Folder::of(&self.home, id);
+        let mut stored = folder.read()?;
+        if stored.plan.disk.is_some() {
+            return Err(NativeError::OwnDisk);
+        }
+        let upper = folder.upper(stored.turn);
+        if !self.layers.is_untouched(&upper, &stored.plan, &stored.layers)? {
+            self.layers.copy(&upper, layer, &stored.plan, &stored.layers)?;
+            stored.layers.insert(0, layer);
+        }
+        Ok(Saved(Stored { turn: FIRST_TURN, ..stored }))
+    }
+
+    fn rollback(&self, id: SandboxId, saved: Saved) -> Result<(), NativeError> {
+        let folder = Folder::of(&self.home, id);
+        let now = folder.settle(&self.layers)?;
+        self.has_all(&saved.0)?;
+        if let Some(frozen) = &saved.0.frozen {
+            self.captures.adopt(id, frozen)?;
+        }
+        self.stock.forget(id);
+        folder.replace(&Stored { turn: now.turn + 1, ..saved.0 })?;
+        // Removing it would take longer for a lot than for a little.
+        Ok(self.layers.trash().take(&folder.upper(now.turn))?)
+    }
+
+    fn restore(
+        &self,
+        order: &Provision<'_>,
+        saved: &Saved,
+        caveats: Vec<Caveat>,
+        opening: &[u8],
+    ) -> Result<Made, NativeError> {
+        let mut stored = saved.0.clone();
+        stored.caveats.extend(caveats);
+        self.has_all(&stored)?;
+        let enforced = self.enforce(order.id, &order.request.limits)?;
+        if let Some(frozen) = &stored.frozen {
+            self.captures.adopt(order.id, frozen)?;
+        }
+        let folder = Folder::of(&self.home, order.id);
+        folder.make()?;
+        folder.write(&stored)?;
+        self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)
+    }
+
+    fn has_all(&self, stored: &Stored) -> Result<(), NativeError> {
+        match stored.layers.iter().find(|layer| !self.layers.has(**layer)) {
+            Some(layer) => Err(engine::layers::LayerError::Gone { layer: *layer }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// A layer never changes, so it is counted once.
+    pub(super) fn layer_size(&self, layer: LayerId) -> Result<Size, NativeError> {
+        let known = self.layer_sizes().get(&layer).copied();
+        if let Some(size) = known {
+            return Ok(size);
+        }
+        let path = self.layers.path(layer);
+        if let Err(source) = fs::symlink_metadata(&path)
+            && source.kind() == io::ErrorKind::NotFound
+        {
+            return Err(engine::layers::LayerError::Gone { layer }.into());
+        }
+        let size = disk::used(&path)?;
+        self.layer_sizes().insert(layer, size);
+        Ok(size)
+    }
+}

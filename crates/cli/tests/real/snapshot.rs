@@ -1,0 +1,307 @@
+//! Snapshots: sealed, gone back to, forked, restored, removed.
+
+use serde_json::json;
+
+use crate::home::{Home, is_root};
+use crate::wait::until;
+
+/// Everything that overlayfs marks in its own way: whiteouts, opaque folders, moved folders, in the workspace, in `/tmp`
+/// and in what is read live.
+const DO: &str = "echo more >> README; rm -r folder; mkdir folder; echo new > folder/new; rm src/gone.rs
+    rm -r node_modules; mv src lib; mkdir /tmp/a; echo a > /tmp/a/a; echo home > ~/made; chmod 700 /tmp
+    mkdir -p ~/deep/er; echo 1 > ~/deep/er/one; rm -r ~/real; mkdir ~/real; echo inside > ~/real/inside; chmod 600 run.sh";
+const UNDO: &str =
+    "echo again >> README; rm -r folder; echo file > folder; mv lib src2; rm -r /tmp/a; rm ~/made
+    rm -r ~/deep; echo second > ~/real/second; chmod 777 /tmp; rm ~/real/inside; ln -s x ~/link";
+const SEE: &str = "cat README; find . -path ./.git -prune -o -print | sort; find ~/made ~/deep ~/real ~/link /tmp -exec \
+    stat -c '%A %n' {} + 2>/dev/null | sort; cat ~/real/* folder/* 2>/dev/null; stat -c %a run.sh";
+
+#[test]
+fn what_was_sealed_is_what_is_seen_by_all_who_stand_on_it() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    assert_eq!(home.exec("box", DO).code, 0);
+    let before = yard.see("box");
+    assert_eq!(home.ok(&["snapshot", "box", "--name", "one", "--label", "k=v"]), "one\n");
+    assert_eq!(yard.see("box"), before, "it looks the same on the sealed layer");
+    assert_eq!(home.exec("box", UNDO).code, 0);
+    let after = yard.see("box");
+    assert_ne!(after, before);
+
+    home.ok(&["restore", "one", "--name", "restored"]);
+    assert_eq!(yard.see("restored"), before);
+    assert_eq!(home.ok(&["fork", "box", "-n", "2", "--name", "fork"]), "fork-1\nfork-2\n");
+    assert_eq!((yard.see("fork-1"), yard.see("fork-2")), (after.clone(), after.clone()));
+    assert_eq!(home.exec("fork-1", "rm -rf /tmp/* ~/real README").code, 0);
+    assert_eq!((yard.see("fork-2"), yard.see("box")), (after.clone(), after));
+
+    let id = home.json(&["get", "box"])["id"].clone();
+    assert_eq!(home.ok(&["rollback", "box", "one"]), "box  active\n");
+    assert_eq!(yard.see("box"), before);
+    assert_eq!(home.json(&["get", "box"])["id"], id);
+    // Stopped and started, it is the same still.
+    home.ok(&["stop", "box"]);
+    home.ok(&["start", "box"]);
+    assert_eq!(yard.see("box"), before);
+    let caveats = home.json(&["get", "fork-1"])["caveats"].as_array().unwrap().clone();
+    assert!(caveats.iter().any(|caveat| caveat["kind"] == "processes"), "{caveats:?}");
+    assert!(yard.is_untouched());
+}
+
+#[test]
+fn a_tree_of_snapshots_and_what_becomes_of_it() {
+    let home = Home::new();
+    home.create("box", &["-e", "WORD=here", "--label", "team=a", "--pids", "100", "--best-effort"]);
+    for number in ["1", "2", "3"] {
+        home.exec("box", &format!("echo {number} > /tmp/number"));
+        home.ok(&["snapshot", "box", "--name", &format!("s{number}")]);
+    }
+    home.ok(&["rollback", "box", "s1"]);
+    home.exec("box", "echo other > /tmp/number");
+    home.ok(&["snapshot", "box", "--name", "other"]);
+    insta::assert_snapshot!(names(&home.ok(&["snapshots", "--tree"])), @"
+    NAME
+    s1
+      s2
+        s3
+      other
+    ");
+    let shown = home.json(&["snapshots", "get", "s2"]);
+    assert_eq!(
+        (&shown["depth"], &shown["reason"], &shown["sandbox_name"]),
+        (&json!(2), &json!("asked"), &json!("box"))
+    );
+    // Nothing was written since: no new layer.
+    home.ok(&["snapshot", "box", "--name", "same"]);
+    assert_eq!(
+        home.json(&["snapshots", "get", "same"])["depth"],
+        home.json(&["snapshots", "get", "other"])["depth"]
+    );
+    // What stands on one that goes stays whole, and so does the family.
+    home.ok(&["restore", "s3", "--name", "b"]);
+    home.ok(&["snapshots", "rm", "s2", "s3"]);
+    home.ok(&["destroy", "box"]);
+    home.ok(&["gc"]);
+    assert_eq!(home.exec("b", "cat /tmp/number; echo $WORD").out(), "3\nhere\n");
+    home.ok(&["stop", "b"]);
+    home.ok(&["start", "b"]);
+    assert_eq!(home.exec("b", "cat /tmp/number").out(), "3\n");
+    let record = home.json(&["get", "b"]);
+    assert_eq!((&record["labels"], &record["limits"]["pids"]), (&json!({"team": "a"}), &json!(100)));
+    assert_eq!(record["snapshot"], home.json(&["snapshots", "get", "s1"])["id"]);
+    insta::assert_snapshot!(names(&home.ok(&["snapshots", "--of", "box", "--tree"])), @"
+    NAME
+    s1
+      other
+        same
+    ");
+    home.ok(&["destroy", "b"]);
+    home.ok(&["snapshots", "rm", "s1", "other", "same"]);
+    let found = home.json(&["gc", "--dry-run"]);
+    assert_eq!(found["items"].as_array().unwrap().len(), 4, "{found}");
+    let removed = home.json(&["gc"]);
+    assert_eq!((&removed["items"], &removed["size"]), (&found["items"], &found["size"]));
+    assert_eq!(home.json(&["gc"])["items"], json!([]));
+    assert_eq!(std::fs::read_dir(home.path().join("layers")).unwrap().count(), 0);
+}
+
+#[test]
+fn one_that_runs_goes_on_and_is_whole_in_its_snapshot() {
+    let home = Home::new();
+    home.create("box", &[]);
+    // Two files that always say the same, unless they are looked at in between; links, holes, marks.
+    home.exec(
+        "box",
+        "mkdir /tmp/dir; rm -rf /usr/share/doc 2>/dev/null; echo x > /tmp/one; ln /tmp/one /tmp/two
+         truncate -s 100M /tmp/hole; echo end >> /tmp/hole; mkfifo /tmp/fifo; ln -s nowhere /tmp/link
+         echo secret > /tmp/closed; chmod 0 /tmp/closed; mkdir /tmp/shut; echo in > /tmp/shut/in; chmod 0 /tmp/shut",
+    );
+    let number = home.detach(
+        "box",
+        "i=0; while :; do i=$((i+1)); echo $i > /tmp/dir/$((i % 50)); echo $i > /tmp/next; mv /tmp/next /tmp/last; echo $i; done",
+    );
+    let count = || home.ok(&["logs", "--exec", &number, "box"]).lines().count();
+    until("it to count", || (count() > 100).then_some(()));
+    home.ok(&["snapshot", "box", "--name", "live"]);
+    let then = count();
+    until("it to go on", || (count() > then + 10).then_some(()));
+    assert_eq!(home.state("box"), "active");
+    home.ok(&["restore", "live", "--name", "copy"]);
+    let seen = home.exec(
+        "copy",
+        "test /tmp/one -ef /tmp/two && stat -c '%h %s' /tmp/one /tmp/hole; test $(stat -c %b /tmp/hole) -lt 100 && echo hole
+         test -p /tmp/fifo && readlink /tmp/link; stat -c '%a %s' /tmp/closed; chmod 700 /tmp/shut; ls -A /tmp/shut",
+    );
+    assert_eq!(seen.out(), "2 2\n1 104857604\nhole\nnowhere\n0 7\nin\n", "{seen}");
+    let last: u64 = home.exec("copy", "cat /tmp/last").out().trim().parse().unwrap();
+    let largest =
+        home.exec("copy", "cat /tmp/dir/* | sort -n | tail -1").out().trim().parse::<u64>().unwrap();
+    // The shell stood still between two of its steps.
+    assert!(largest == last || largest == last + 1, "{largest} {last}");
+    assert_eq!(home.exec("copy", "ls /usr/share/doc").code == 0, !is_root());
+
+    // One that is paused stays so.
+    home.ok(&["pause", "box"]);
+    home.ok(&["snapshot", "box", "--name", "paused"]);
+    assert_eq!(home.state("box"), "paused");
+    let paused = count();
+    home.ok(&["resume", "box"]);
+    until("it to go on", || (count() > paused + 10).then_some(()));
+    // Back where it was, without what ran.
+    home.ok(&["rollback", "box", "live"]);
+    assert_eq!(home.exec("box", "cat /tmp/last; pgrep -c sleep").out(), format!("{last}\n0\n"));
+    assert_eq!(home.zeno(&["snapshot", "box"]).code, 0);
+}
+
+#[test]
+fn nothing_is_lost_because_a_clock_ran_out() {
+    let home = Home::new();
+    let timed = home.run(&["--timeout", "1s", "--label", "k=v"], "echo half > /tmp/work; sleep 100");
+    assert_eq!(timed.code, 124, "{timed}");
+    let id = timed
+        .err()
+        .split_whitespace()
+        .find(|word| word.starts_with("sn"))
+        .unwrap()
+        .trim_matches(',')
+        .to_owned();
+    let snapshot = home.json(&["snapshots", "get", &id]);
+    assert_eq!((&snapshot["reason"], &snapshot["labels"]), (&json!("timeout"), &json!({"k": "v"})));
+    assert!(snapshot["expires"].is_string(), "{snapshot}");
+    home.ok(&["restore", &id, "--name", "again"]);
+    assert_eq!(home.exec("again", "cat /tmp/work").out(), "half\n");
+    // Who wrote nothing has nothing to keep, and who was done does not want it kept.
+    for options in [(&["--timeout", "200ms"][..], "sleep 100"), (&[], "echo done > /tmp/work; exit 3")] {
+        let ran = home.run(options.0, options.1);
+        assert!(!ran.err().contains("kept"), "{ran}");
+    }
+    let lines = home.zeno(&[
+        "run",
+        "--json",
+        "--no-workspace",
+        "--timeout",
+        "500ms",
+        "--",
+        "sh",
+        "-c",
+        "echo > /tmp/a; sleep 9",
+    ]);
+    let last: serde_json::Value = serde_json::from_str(lines.out().lines().last().unwrap()).unwrap();
+    assert_eq!((&last["kind"], &last["snapshot"]["reason"]), (&json!("removed"), &json!("timeout")));
+
+    home.create("goes", &["--ttl", "1s", "--on-expire", "destroy"]);
+    home.exec("goes", "echo mine > /tmp/mine");
+    until("it to go", || (home.zeno(&["get", "goes"]).code == 6).then_some(()));
+    let kept = home.json(&["snapshots", "--of", "goes"]);
+    assert_eq!(kept[0]["reason"], "expired", "{kept}");
+    home.ok(&["restore", kept[0]["id"].as_str().unwrap(), "--name", "back"]);
+    assert_eq!(home.exec("back", "cat /tmp/mine").out(), "mine\n");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_way_out() {
+    let home = Home::new();
+    home.create("a", &[]);
+    home.create("b", &[]);
+    home.exec("a", "echo a > /tmp/a");
+    home.ok(&["snapshot", "a", "--name", "s"]);
+    insta::assert_snapshot!(home.plain(&home.zeno(&["snapshot", "b", "--name", "s"])), @"
+    ------- stderr -------
+    error: the name `s` is taken by another snapshot
+      try: choose another name, or remove that snapshot: `zeno snapshots rm s`
+    [exit 2]
+    ");
+    insta::assert_snapshot!(home.plain(&home.zeno(&["rollback", "b", "s"])), @"
+    ------- stderr -------
+    error: `s` is no snapshot of sandbox `b` or of what it was made from
+      try: make a new sandbox of it: `zeno restore s`
+      try: see which there are: `zeno snapshots --tree`
+    [exit 4]
+    ");
+    insta::assert_snapshot!(home.plain(&home.zeno(&["rollback", "b"])), @"
+    ------- stderr -------
+    error: sandbox `b` stands on no snapshot
+      try: make one first: `zeno snapshot b`
+    [exit 6]
+    ");
+    insta::assert_snapshot!(home.plain(&home.zeno(&["restore", "t"])), @"
+    ------- stderr -------
+    error: there is no snapshot `t`
+      try: did you mean `s`?
+      try: see which there are: `zeno snapshots`
+    [exit 6]
+    ");
+    assert_eq!(home.zeno(&["fork", "a", "-n", "0"]).code, 2);
+    // One that cannot be made does not keep the other.
+    home.create("x-1", &[]);
+    let forked = home.zeno(&["fork", "a", "-n", "2", "--name", "x"]);
+    assert_eq!((forked.code, forked.out().as_str()), (2, "x-2\n"), "{forked}");
+    assert!(forked.err().contains("the name `x-1` is taken"), "{forked}");
+    assert_eq!(home.exec("x-2", "cat /tmp/a").out(), "a\n");
+    if is_root() {
+        home.create("disk", &["--disk", "64M"]);
+        let refused = home.zeno(&["snapshot", "disk"]);
+        assert_eq!(refused.code, 4, "{refused}");
+    }
+}
+
+fn names(table: &str) -> String {
+    let name = |line: &str| {
+        let end = line.trim_start().split(' ').next().unwrap().len() + line.len() - line.trim_start().len();
+        line[..end].to_owned()
+    };
+    table.lines().map(name).collect::<Vec<_>>().join("\n")
+}
+
+/// A repository with a sandbox called `box`.
+struct Yard<'a> {
+    home: &'a Home,
+    before: crate::files::Listing,
+}
+
+impl<'a> Yard<'a> {
+    fn new(home: &'a Home) -> Self {
+        let repository = home.yard().join("repository");
+        for (name, text) in [
+            ("repository/.gitignore", "node_modules\n"),
+            ("repository/README", "readme\n"),
+            ("repository/run.sh", "#!/bin/sh\n"),
+            ("repository/src/main.rs", "fn main() {}\n"),
+            ("repository/src/gone.rs", "gone\n"),
+            ("repository/folder/old", "old\n"),
+            ("repository/node_modules/a.js", "a\n"),
+            ("real/file", "real\n"),
+        ] {
+            let path = home.yard().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let git = |arguments: &[&str]| {
+            let mut command = std::process::Command::new("git");
+            command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+            command.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.invalid"]);
+            assert!(command.args(arguments).current_dir(&repository).status().unwrap().success());
+        };
+        git(&["init", "-q"]);
+        git(&["add", "-A"]);
+        git(&["commit", "-qm", "first"]);
+        let before = crate::files::listing(&home.yard());
+        let mut create = home.command(&["create", "--name", "box"]);
+        let made = crate::home::finish(create.current_dir(&repository).spawn().unwrap(), b"");
+        assert_eq!(made.code, 0, "{made}");
+        home.daemon();
+        Self { home, before }
+    }
+
+    /// All that a script of this file can have changed.
+    #[track_caller]
+    fn see(&self, name: &str) -> String {
+        let seen = self.home.exec(name, SEE);
+        assert_eq!(seen.code, 0, "{seen}");
+        seen.out()
+    }
+
+    fn is_untouched(&self) -> bool {
+        crate::files::listing(&self.home.yard()) == self.before
+    }
+}

@@ -1,0 +1,95 @@
+//! `restore` and `fork`: new sandboxes on the layers of another.
+
+use std::path::Path;
+
+use model::snapshot::{ForkRequest, Forked, Forks, RestoreRequest, SnapshotReason};
+use model::{Code, Name, Problem, Sandbox, Snapshot};
+use tokio::task::JoinSet;
+
+use super::create::Order;
+use super::snapshot::Asked;
+use crate::control::Control;
+use crate::refusal;
+use crate::store::SnapshotRecord;
+
+impl Control {
+    /// Makes a sandbox of a snapshot: its files, its environment, its limits.
+    pub async fn restore(&self, which: &str, request: RestoreRequest) -> Result<Sandbox, Problem> {
+        let _layers = self.inner.layers.read().await;
+        let record = self.find_snapshot(which).await?;
+        self.make_of(record, request).await
+    }
+
+    /// Makes sandboxes on what another has written, all at once. One that fails does not keep the others.
+    pub async fn fork(&self, which: &str, request: ForkRequest) -> Result<Forks, Problem> {
+        if !(1..=MOST).contains(&request.count) {
+            return Err(refusal::fork_count(request.count, MOST));
+        }
+        let names = names(&request)?;
+        let record = self.snapshot_for_fork(which, &request).await?;
+        let _layers = self.inner.layers.read().await;
+        // Dropped when whoever asked is gone: then those that were made already are removed again.
+        let mut tasks = JoinSet::new();
+        for (at, name) in names.into_iter().enumerate() {
+            let asked = RestoreRequest { name, labels: request.labels.clone(), actor: request.actor };
+            let (control, record) = (self.clone(), record.clone());
+            tasks.spawn(async move { (at, control.make_of(record, asked).await) });
+        }
+        let mut made = tasks.join_all().await;
+        made.sort_by_key(|(at, _)| *at);
+        let forks = made.into_iter().map(|(_, made)| match made {
+            Ok(sandbox) => Forked::Made { sandbox: Box::new(sandbox) },
+            Err(problem) => Forked::Failed { problem },
+        });
+        Ok(Forks { forks: forks.collect(), snapshot: record.snapshot })
+    }
+
+    /// The snapshot a sandbox stands on, if it has written nothing since; else a new one.
+    async fn snapshot_for_fork(&self, which: &str, request: &ForkRequest) -> Result<SnapshotRecord, Problem> {
+        let slot = self.find(which, "fork").await?;
+        let (control, actor) = (self.clone(), request.actor);
+        self.to_the_end(async move {
+            let _turn = slot.turn.lock().await;
+            let _layers = control.inner.layers.read().await;
+            let record = control.record(&slot).await?;
+            let sealed = control.seal(&slot, &record).await?;
+            if let Some(last) = record.sandbox.snapshot {
+                let last = control.find_snapshot(&last.to_string()).await?;
+                if last.saved.layers() == sealed.saved.layers() {
+                    return Ok(last);
+                }
+            }
+            let labels = Default::default();
+            let asked = Asked { reason: SnapshotReason::Fork, name: None, labels, actor };
+            control.keep(&slot, &record, sealed, asked).await
+        })
+        .await
+    }
+
+    async fn make_of(&self, record: SnapshotRecord, asked: RestoreRequest) -> Result<Sandbox, Problem> {
+        let SnapshotRecord { snapshot: Snapshot { id, workspace, .. }, mut request, saved } = record;
+        if let Some(workspace) = &workspace
+            && !Path::new(workspace.as_os_str()).exists()
+        {
+            return Err(refusal::workspace_gone(workspace));
+        }
+        let RestoreRequest { name, labels, actor } = asked;
+        request.name = name;
+        request.labels.extend(labels);
+        request.actor = actor;
+        let order = Order { request, first: None, throwaway: false, from: Some((id, saved)) };
+        self.make_from(order).await
+    }
+}
+
+fn names(request: &ForkRequest) -> Result<Vec<Option<Name>>, Problem> {
+    let numbered = |number: u32| match &request.name {
+        Some(name) if request.count > 1 => format!("{name}-{number}").parse().map(Some),
+        name => Ok(name.clone()),
+    };
+    let names: Result<Vec<_>, _> = (1..=request.count).map(numbered).collect();
+    names.map_err(|error| Problem::from_error(Code::BadRequest, &error))
+}
+
+/// Forked at once. Each takes a few milliseconds and a process.
+const MOST: u32 = 256;

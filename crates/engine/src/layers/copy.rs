@@ -1,0 +1,215 @@
+//! An upper folder, copied whole: bytes with their holes, links, whiteouts, and all that overlayfs noted on it.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, XattrFlags, openat};
+use rustix::io::Errno;
+
+use crate::capture::copy::copy_bytes;
+use crate::capture::files::{DIRECTORY, Seen, Stat, join, list, look, open_beneath, split};
+use crate::capture::metadata::times;
+
+/// Copies the tree at `from` to `to`, which is made. Nobody may change it meanwhile.
+pub(super) fn tree(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::create_dir(to)?;
+    let copy = Copy {
+        from: rustix::fs::open(from, DIRECTORY, Mode::empty())?,
+        to: rustix::fs::open(to, DIRECTORY, Mode::empty())?,
+        is_root: rustix::process::geteuid().is_root(),
+    };
+    let found = copy.folders()?;
+    copy.files(&found.files)?;
+    copy.links(&found.links)?;
+    // Last, and the deepest first: what is made in a folder changes its time, and it may be read-only.
+    for (path, stat) in found.folders.iter().rev() {
+        let (source, target) = (open_beneath(&copy.from, path)?, open_beneath(&copy.to, path)?);
+        copy.dress(&source, &target, stat)?;
+    }
+    Ok(())
+}
+
+struct Copy {
+    from: OwnedFd,
+    to: OwnedFd,
+    is_root: bool,
+}
+
+/// What a tree holds. Paths are relative to it.
+#[derive(Default)]
+struct Found {
+    /// Parents before children.
+    folders: Vec<(Vec<u8>, Stat)>,
+    files: Vec<(Vec<u8>, Seen)>,
+    /// Further names of something that has a name among the others: first that one, then this.
+    links: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Copy {
+    /// Makes every folder and everything that is quickly made, and finds the rest.
+    fn folders(&self) -> io::Result<Found> {
+        let mut found = Found::default();
+        let mut names: HashMap<u64, Vec<u8>> = HashMap::new();
+        let mut pending = vec![Vec::new()];
+        while let Some(path) = pending.pop() {
+            let source = self.open_source_folder(&path)?;
+            let seen = look(&source, b".")?.ok_or(Errno::NOENT)?;
+            found.folders.push((path.clone(), seen.stat));
+            let target = open_beneath(&self.to, &path)?;
+            for (name, _) in list(&source)? {
+                let child = join(&path, &name);
+                let Some(seen) = look(&source, &name)? else { continue };
+                let stat = &seen.stat;
+                let is_folder = stat.file_type() == FileType::Directory;
+                if !is_folder && stat.nlink > 1 {
+                    if let Some(first) = names.get(&stat.ino) {
+                        found.links.push((first.clone(), child));
+                        continue;
+                    }
+                    names.insert(stat.ino, child.clone());
+                }
+                match stat.file_type() {
+                    FileType::Directory => {
+                        rustix::fs::mkdirat(&target, &*name, Mode::RWXU)?;
+                        pending.push(child);
+                    }
+                    FileType::RegularFile => found.files.push((child, seen)),
+                    FileType::Symlink => {
+                        let text = rustix::fs::readlinkat(&source, &*name, Vec::new())?;
+                        rustix::fs::symlinkat(text, &target, &*name)?;
+                        self.dress_node(&target, &name, stat)?;
+                    }
+                    kind => {
+                        let device = rustix::fs::statat(&source, &*name, AtFlags::SYMLINK_NOFOLLOW)?.st_rdev;
+                        rustix::fs::mknodat(&target, &*name, kind, stat.permissions(), device)?;
+                        rustix::fs::chmodat(&target, &*name, stat.permissions(), AtFlags::empty())?;
+                        self.dress_node(&target, &name, stat)?;
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// A folder that its owner may not read is theirs all the same. As it is to be looked at and not changed, its own
+    /// permissions come back at once.
+    fn open_source_folder(&self, path: &[u8]) -> io::Result<OwnedFd> {
+        match open_beneath(&self.from, path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.readable(path, |parent, name| Ok(openat(parent, name, DIRECTORY, Mode::empty())?))
+            }
+            other => other,
+        }
+    }
+
+    /// The contents, on several threads where there are many.
+    fn files(&self, files: &[(Vec<u8>, Seen)]) -> io::Result<()> {
+        let next = AtomicUsize::new(0);
+        let work = || -> io::Result<()> {
+            while let Some((path, seen)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.file(path, seen)?;
+            }
+            Ok(())
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if files.len() < WORTH_A_THREAD { 0 } else { cores.min(MOST_THREADS) - 1 };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            let mine = work();
+            let theirs = others.into_iter().map(|thread| thread.join().expect("copying does not panic"));
+            theirs.fold(mine, io::Result::and)
+        })
+    }
+
+    fn file(&self, path: &[u8], seen: &Seen) -> io::Result<()> {
+        let (folder, name) = split(path);
+        let parent = open_beneath(&self.from, folder)?;
+        let open = |parent: &OwnedFd, name: &[u8]| openat(parent, name, READ, Mode::empty());
+        let source = match open(&parent, name) {
+            Err(Errno::ACCESS) => self.readable(path, |parent, name| Ok(open(parent, name)?))?,
+            other => other?,
+        };
+        let target = openat(open_beneath(&self.to, folder)?, name, CREATE, Mode::RUSR | Mode::WUSR)?;
+        copy_bytes(&source, &target, seen)?;
+        self.dress(&source, &target, &seen.stat)
+    }
+
+    /// Opens something of ours whose permissions forbid even us to.
+    fn readable(
+        &self,
+        path: &[u8],
+        open: impl FnOnce(&OwnedFd, &[u8]) -> io::Result<OwnedFd>,
+    ) -> io::Result<OwnedFd> {
+        let (folder, name) = split(path);
+        let parent = self.open_source_folder(folder)?;
+        let mode = look(&parent, name)?.ok_or(Errno::NOENT)?.stat.permissions();
+        rustix::fs::chmodat(&parent, name, mode | Mode::RUSR | Mode::XUSR, AtFlags::empty())?;
+        let opened = open(&parent, name);
+        rustix::fs::chmodat(&parent, name, mode, AtFlags::empty())?;
+        opened
+    }
+
+    fn links(&self, links: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
+        for (first, path) in links {
+            let ((old_folder, old), (folder, name)) = (split(first), split(path));
+            let (old_folder, folder) = (open_beneath(&self.to, old_folder)?, open_beneath(&self.to, folder)?);
+            rustix::fs::linkat(&old_folder, old, &folder, name, AtFlags::empty())?;
+        }
+        Ok(())
+    }
+
+    /// Owner, attributes, permissions and times of an open file or folder.
+    fn dress(&self, source: &OwnedFd, target: &OwnedFd, stat: &Stat) -> io::Result<()> {
+        if self.is_root {
+            let (uid, gid) = (Uid::from_raw(stat.uid), Gid::from_raw(stat.gid));
+            rustix::fs::fchown(target, Some(uid), Some(gid))?;
+        }
+        for name in attribute_names(source)? {
+            let Some(value) = crate::capture::layer::attribute(source, &name)? else { continue };
+            match rustix::fs::fsetxattr(target, &name, &value, XattrFlags::empty()) {
+                // What the machine's security module writes on a file is its own business.
+                Err(Errno::PERM | Errno::NOTSUP | Errno::ACCESS) if is_foreign(&name) => {}
+                other => other?,
+            }
+        }
+        rustix::fs::fchmod(target, stat.permissions())?;
+        Ok(rustix::fs::futimens(target, &times(stat))?)
+    }
+
+    /// The same for what cannot be opened.
+    fn dress_node(&self, folder: &OwnedFd, name: &[u8], stat: &Stat) -> io::Result<()> {
+        if self.is_root {
+            let (uid, gid) = (Uid::from_raw(stat.uid), Gid::from_raw(stat.gid));
+            rustix::fs::chownat(folder, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        Ok(rustix::fs::utimensat(folder, name, &times(stat), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+}
+
+/// All of them, overlayfs's own too.
+fn attribute_names(file: impl AsFd) -> io::Result<Vec<CString>> {
+    let length = match rustix::fs::flistxattr_query(&file) {
+        Ok(0) | Err(Errno::NOTSUP) => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut names = vec![0; length];
+    let length = rustix::fs::flistxattr(&file, &mut names)?;
+    let names = names[..length].split_inclusive(|byte| *byte == 0);
+    Ok(names.filter_map(|name| CStr::from_bytes_with_nul(name).ok()).map(CStr::to_owned).collect())
+}
+
+fn is_foreign(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(b"security.") && name != b"security.capability"
+}
+
+const READ: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+const CREATE: OFlags =
+    OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Below this, starting threads costs more than they save.
+const WORTH_A_THREAD: usize = 64;
+const MOST_THREADS: usize = 4;
