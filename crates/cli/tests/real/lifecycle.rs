@@ -92,21 +92,22 @@ fn a_paused_process_stands_still_and_goes_on() {
 #[test]
 fn a_lifetime_ends_in_stop_or_destroy() {
     let home = Home::new();
-    home.create("stops", &["--ttl", "1s"]);
-    home.create("goes", &["--ttl", "1s", "--on-expire", "destroy"]);
-    home.create("idles", &["--idle", "1s"]);
-    home.create("extended", &["--ttl", "1s"]);
-    home.ok(&["extend", "extended", "--ttl", "1h"]);
+    // Long enough for a loaded machine to get to the next line.
+    home.create("stops", &["--ttl", "4s"]);
     home.detach("stops", "sleep 1000");
+    home.create("extended", &["--ttl", "4s"]);
+    home.ok(&["extend", "extended", "--ttl", "1h"]);
+    home.create("goes", &["--ttl", "1s", "--on-expire", "destroy"]);
+    home.create("idles", &["--idle", "2s"]);
     let idle = Instant::now();
-    home.exec("idles", "sleep 1.5; echo > /var/tmp/mine");
-    assert!(idle.elapsed() > Duration::from_millis(1500), "a busy one is not idle");
+    home.exec("idles", "sleep 2.5; echo > /var/tmp/mine");
+    assert!(idle.elapsed() > Duration::from_millis(2500), "a busy one is not idle");
     until("stops to expire", || (home.state("stops") == "expired").then_some(()));
     until("idles to expire", || (home.state("idles") == "expired").then_some(()));
     until("goes to go", || (home.zeno(&["get", "goes"]).code == 6).then_some(()));
     assert_eq!(home.state("extended"), "ready");
     let reason = home.json(&["get", "idles"])["reason"].as_str().unwrap().to_owned();
-    assert_eq!(reason, "no command ran in it for 1s (its idle limit)");
+    assert_eq!(reason, "no command ran in it for 2s (its idle limit)");
     let ran = home.exec("stops", "true");
     assert_eq!(ran.code, 125);
     assert!(ran.err().contains("it is expired") && ran.err().contains("zeno start stops"), "{ran}");
