@@ -6,61 +6,76 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `sb` and 12 lower-case base32 characters, for example `sbk3v7q2m4x6ab`. Never contains a `-`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
-pub struct SandboxId([u8; 12]);
+/// Makes an id of a prefix and 12 lower-case base32 characters.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[serde(try_from = "String", into = "String")]
+        #[schemars(with = "String")]
+        pub struct $name([u8; 12]);
 
-impl SandboxId {
-    /// Makes an id from 60 random bits; the four highest bits are not used.
-    #[must_use]
-    pub fn from_bits(bits: u64) -> Self {
-        let mut text = [0; 12];
-        for (place, letter) in text.iter_mut().enumerate() {
-            *letter = ALPHABET[(bits >> (place * 5)) as usize & 31];
+        impl $name {
+            /// Makes an id from 60 random bits; the four highest bits are not used.
+            #[must_use]
+            pub fn from_bits(bits: u64) -> Self {
+                let mut text = [0; 12];
+                for (place, letter) in text.iter_mut().enumerate() {
+                    *letter = ALPHABET[(bits >> (place * 5)) as usize & 31];
+                }
+                Self(text)
+            }
         }
-        Self(text)
-    }
-}
 
-impl fmt::Display for SandboxId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sb")?;
-        self.0.iter().try_for_each(|letter| write!(f, "{}", char::from(*letter)))
-    }
-}
-
-impl fmt::Debug for SandboxId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for SandboxId {
-    type Err = BadId;
-
-    fn from_str(text: &str) -> Result<Self, BadId> {
-        let letters = text.strip_prefix("sb").map(str::as_bytes).unwrap_or_default();
-        match <[u8; 12]>::try_from(letters) {
-            Ok(letters) if letters.iter().all(|letter| ALPHABET.contains(letter)) => Ok(Self(letters)),
-            _ => Err(BadId { text: text.to_owned() }),
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str($prefix)?;
+                self.0.iter().try_for_each(|letter| write!(f, "{}", char::from(*letter)))
+            }
         }
-    }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadId;
+
+            fn from_str(text: &str) -> Result<Self, BadId> {
+                let letters = text.strip_prefix($prefix).map(str::as_bytes).unwrap_or_default();
+                match <[u8; 12]>::try_from(letters) {
+                    Ok(letters) if letters.iter().all(|letter| ALPHABET.contains(letter)) => Ok(Self(letters)),
+                    _ => Err(BadId { text: text.to_owned(), what: $what, prefix: $prefix }),
+                }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = BadId;
+
+            fn try_from(text: String) -> Result<Self, BadId> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.to_string()
+            }
+        }
+    };
 }
 
-impl TryFrom<String> for SandboxId {
-    type Error = BadId;
-
-    fn try_from(text: String) -> Result<Self, BadId> {
-        text.parse()
-    }
+id! {
+    /// `sb` and 12 lower-case base32 characters, for example `sbk3v7q2m4x6ab`. Never contains a `-`.
+    SandboxId, "sb", "a sandbox id"
 }
 
-impl From<SandboxId> for String {
-    fn from(id: SandboxId) -> Self {
-        id.to_string()
-    }
+id! {
+    /// `pr` and 12 lower-case base32 characters, for example `prk3v7q2m4x6ab`.
+    PromotionId, "pr", "a promotion's id"
 }
 
 /// A command's number within its sandbox, counted from 1.
@@ -133,9 +148,11 @@ impl From<Name> for String {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{text}` is not a sandbox id: `sb` and 12 characters of a-z and 2-7")]
+#[error("`{text}` is not {what}: `{prefix}` and 12 characters of a-z and 2-7")]
 pub struct BadId {
     text: String,
+    what: &'static str,
+    prefix: &'static str,
 }
 
 #[derive(Debug, thiserror::Error)]

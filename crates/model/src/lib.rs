@@ -18,12 +18,13 @@ pub mod limits;
 pub mod mask;
 pub mod net;
 pub mod problem;
+pub mod promotion;
 pub mod sandbox;
 pub mod state;
 pub mod units;
 
 pub use caveat::Caveat;
-pub use id::{ExecId, Name, SandboxId};
+pub use id::{ExecId, Name, PromotionId, SandboxId};
 pub use problem::{Code, Problem};
 pub use sandbox::Sandbox;
 pub use state::State;
