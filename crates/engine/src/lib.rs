@@ -12,6 +12,7 @@ pub mod image;
 pub mod init;
 pub mod launcher;
 pub mod machine;
+pub mod promote;
 pub mod remove;
 pub mod seccomp;
 mod sys;

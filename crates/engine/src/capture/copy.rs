@@ -222,7 +222,8 @@ fn has_settled(stat: &Stat) -> bool {
     SystemTime::now().duration_since(UNIX_EPOCH + changed).is_ok_and(|age| age > TICK)
 }
 
-fn copy_bytes(source: &OwnedFd, target: &OwnedFd, seen: &Seen) -> io::Result<()> {
+/// Copies a whole file with its holes: sharing its blocks where the file system can.
+pub(crate) fn copy_bytes(source: &OwnedFd, target: &OwnedFd, seen: &Seen) -> io::Result<()> {
     let size = seen.stat.size;
     if size == 0 {
         return Ok(());

@@ -13,24 +13,24 @@ use serde::{Deserialize, Serialize};
 
 /// The part of a file's metadata by which a change is recognised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stat {
-    pub(super) ino: u64,
-    pub(super) size: u64,
+pub(crate) struct Stat {
+    pub(crate) ino: u64,
+    pub(crate) size: u64,
     /// With the file type, as in `st_mode`.
-    pub(super) mode: u32,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
-    pub(super) nlink: u32,
-    pub(super) mtime: (i64, u32),
-    pub(super) ctime: (i64, u32),
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) nlink: u32,
+    pub(crate) mtime: (i64, u32),
+    pub(crate) ctime: (i64, u32),
 }
 
 impl Stat {
-    pub(super) fn file_type(&self) -> FileType {
+    pub(crate) fn file_type(&self) -> FileType {
         FileType::from_raw_mode(self.mode)
     }
 
-    pub(super) fn permissions(&self) -> Mode {
+    pub(crate) fn permissions(&self) -> Mode {
         Mode::from_raw_mode(self.mode)
     }
 
@@ -56,12 +56,12 @@ impl Stat {
 
 /// One look at a directory entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub(super) stat: Stat,
+pub(crate) struct Seen {
+    pub(crate) stat: Stat,
     /// Something else is mounted here.
-    pub(super) is_mount: bool,
+    pub(crate) is_mount: bool,
     /// Fewer blocks than the size needs.
-    pub(super) is_sparse: bool,
+    pub(crate) is_sparse: bool,
 }
 
 impl Seen {
@@ -75,7 +75,7 @@ impl Seen {
 }
 
 /// Looks at `name`; `None` if there is no such entry.
-pub(super) fn look(dir: impl AsFd, name: &[u8]) -> io::Result<Option<Seen>> {
+pub(crate) fn look(dir: impl AsFd, name: &[u8]) -> io::Result<Option<Seen>> {
     match rustix::fs::statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS) {
         Ok(statx) => Ok(Some(Seen::from_statx(&statx))),
         Err(Errno::NOENT) => Ok(None),
@@ -84,7 +84,7 @@ pub(super) fn look(dir: impl AsFd, name: &[u8]) -> io::Result<Option<Seen>> {
 }
 
 /// Looks at what is open.
-pub(super) fn look_at(file: impl AsFd) -> io::Result<Seen> {
+pub(crate) fn look_at(file: impl AsFd) -> io::Result<Seen> {
     let statx = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
     Ok(Seen::from_statx(&statx))
 }
@@ -132,7 +132,7 @@ fn open_piece(at: impl AsFd, piece: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// Removes `name` and everything below it. Nothing there is fine.
-pub(super) fn remove_tree(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
+pub(crate) fn remove_tree(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
     match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
         Err(Errno::ISDIR) => {}

@@ -7,7 +7,7 @@
 
 mod absorb;
 mod captures;
-mod copy;
+pub(crate) mod copy;
 mod error;
 mod extra;
 pub(crate) mod files;
@@ -25,7 +25,7 @@ mod report;
 mod root;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod watch;
 
 use std::path::PathBuf;

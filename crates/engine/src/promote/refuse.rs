@@ -1,0 +1,77 @@
+//! What is never promoted, whoever asks.
+
+use std::io;
+
+use model::files::FileKind;
+use model::promotion::RefusalReason;
+use rustix::fs::{Access, AtFlags};
+
+use super::reality::{Now, Reality, Spot};
+use crate::diff::Version;
+use crate::launcher::Rights;
+
+/// Why this version may not come into reality, if so.
+pub(super) fn coming(version: &Version<'_>, rights: Rights) -> io::Result<Option<RefusalReason>> {
+    let entry = &version.entry;
+    let reason = match entry.kind {
+        FileKind::Device => Some(RefusalReason::Device),
+        FileKind::Fifo | FileKind::Socket => Some(RefusalReason::Endpoint),
+        FileKind::File if entry.mode & SET_IDS != 0 => Some(RefusalReason::SetId),
+        // On folders the bit only says to whose group new files belong.
+        FileKind::File | FileKind::Directory | FileKind::Symlink => None,
+    };
+    if reason.is_some() {
+        return Ok(reason);
+    }
+    match rights {
+        Rights::User { uid, .. } if entry.uid != uid => return Ok(Some(RefusalReason::Owner)),
+        Rights::User { .. } | Rights::Root => {}
+    }
+    let attributes = match version.attributes() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Ok(Some(RefusalReason::Unreadable));
+        }
+        other => other?,
+    };
+    if attributes.contains_key(c"security.capability") {
+        return Ok(Some(RefusalReason::Capability));
+    }
+    match (entry.kind, version.contents()) {
+        (FileKind::File, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Ok(Some(RefusalReason::Unreadable))
+        }
+        (FileKind::File, Err(error)) => Err(error),
+        _ => Ok(None),
+    }
+}
+
+/// Why reality may not be touched at a path, if so.
+pub(super) fn touching(
+    reality: &Reality,
+    spot: &Spot,
+    now: &Now,
+    rights: Rights,
+) -> io::Result<Option<RefusalReason>> {
+    if now.real().is_some_and(|real| real.is_mount) && !spot.path.0.is_empty() {
+        return Ok(Some(RefusalReason::Mount));
+    }
+    let Rights::User { uid, .. } = rights else { return Ok(None) };
+    if spot.path.0.is_empty() {
+        return Ok(None);
+    }
+    let folder = match reality.parent(spot) {
+        Ok((folder, _)) => folder,
+        // It comes with its folder, or is reported as a conflict.
+        Err(_) => return Ok(None),
+    };
+    // Whoever owns the folder can give themselves the right.
+    if rustix::fs::fstat(&folder)?.st_uid == uid {
+        return Ok(None);
+    }
+    match rustix::fs::accessat(&folder, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
+        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::ROFS) => Ok(Some(RefusalReason::NotWritable)),
+        other => other.map(|()| None).map_err(Into::into),
+    }
+}
+
+const SET_IDS: u32 = 0o6000;
