@@ -145,8 +145,11 @@ impl<'a> Paths<'a, '_> {
                 let path = join(&path, node.name());
                 self.was(node.clone());
                 if !self.listed.contains(path.as_slice()) {
-                    let source = Source::Below(node.clone());
-                    let entry = node.look.entry.clone();
+                    // What the sandbox wrote without changing more than its time has that time.
+                    let (entry, source) = match self.part.upper.look(&path)? {
+                        Some(look) => (look.entry, Source::Written(path.clone())),
+                        None => (node.look.entry.clone(), Source::Below(node.clone())),
+                    };
                     self.is(&path, Version { part: self.part, entry, source });
                 }
                 if node.look.entry.kind == FileKind::Directory {

@@ -8,9 +8,10 @@ use model::promotion::Counts;
 
 use super::assess::Assessed;
 use super::finish::{Scene, keep};
-use super::garb::Garb;
+use super::garb::{Dress, Garb, now};
 use super::journal::{FORMAT, Journal, Record};
 use super::moves::{End, Move, Position, sync};
+use super::reality::Reality;
 use super::sprout::{Links, build};
 use super::stage::{Places, Stage};
 use super::{Observe, PromoteError, Step};
@@ -53,7 +54,8 @@ fn run(
     let stages = places.places.iter().map(super::stage::Place::make).collect::<Result<Vec<_>, _>>()?;
     let moves = fill(assessed, places, &stages, observe)?;
     observe(Step::Preparing);
-    journal.write(Record::Ready { moves, dresses: assessed.work.dresses.clone() })?;
+    let dresses = assessed.work.dresses.iter().map(|dress| refreshed(dress, reality));
+    journal.write(Record::Ready { moves, dresses: dresses.collect::<Result<_, _>>()? })?;
     let (moves, dresses) = journal.moves();
     let scene = Scene { reality, stages: &stages, moves, dresses };
     for moved in moves {
@@ -76,6 +78,19 @@ fn run(
     }
     observe(Step::Committing);
     journal.write(Record::Applied)
+}
+
+/// A folder in which something moved since the assessment has another time to be given back.
+fn refreshed(dress: &Dress, reality: &Reality) -> Result<Dress, PromoteError> {
+    let failed = |source| PromoteError::Look { path: reality.absolute(&dress.spot), source };
+    let mut dress = dress.clone();
+    if let Some((_, stat)) = dress.open(reality).map_err(failed)?
+        && dress.before.mtime != Some(stat.mtime)
+    {
+        dress.before.mtime = Some(stat.mtime);
+        dress.after.mtime = Some(now());
+    }
+    Ok(dress)
 }
 
 /// Builds everything that is to come.

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use jiff::Timestamp;
 use model::diff::Entry;
 use rustix::fs::{AtFlags, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
@@ -125,6 +126,11 @@ fn give(
         Err(Errno::PERM) if !is_root => Ok(()),
         other => Ok(other?),
     }
+}
+
+pub(super) fn now() -> (i64, u32) {
+    let now = Timestamp::now();
+    (now.as_second(), u32::try_from(now.subsec_nanosecond()).unwrap_or(0))
 }
 
 impl Dress {

@@ -41,43 +41,45 @@ pub(super) enum End {
     New,
 }
 
-/// How things stand.
+/// How things stand. The slot says which end it is at: nobody else reaches into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
     At(End),
-    /// Somebody else put something there, or took it away.
-    Disturbed,
+    /// The same, but somebody else put something at the path, or took it away.
+    Disturbed(End),
+    /// The slot holds neither.
+    Lost,
 }
 
 impl Move {
     pub(super) fn position(&self, reality: &Reality, stage: &OwnedFd) -> io::Result<Position> {
-        let (folder, name) = match reality.parent(&self.spot) {
-            Ok(found) => found,
-            Err(error) => {
-                return match error.raw_os_error().map(Errno::from_raw_os_error) {
-                    Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Position::Disturbed),
-                    _ => Err(error),
-                };
-            }
-        };
-        let at_path = look(folder, name)?.map(|seen| identity(&seen.stat));
-        let in_slot = look(stage, self.slot.as_bytes())?.map(|seen| identity(&seen.stat));
         let of = |tree: &Option<Tree>| tree.as_ref().map(|tree| identity(&tree.top));
         let (was, becomes) = (of(&self.was), of(&self.becomes));
-        Ok(if (at_path, in_slot) == (was, becomes) {
-            Position::At(End::Old)
-        } else if (at_path, in_slot) == (becomes, was) {
-            Position::At(End::New)
+        let in_slot = look(stage, self.slot.as_bytes())?.map(|seen| identity(&seen.stat));
+        let (end, expected) = if in_slot == becomes {
+            (End::Old, was)
+        } else if in_slot == was {
+            (End::New, becomes)
         } else {
-            Position::Disturbed
-        })
+            return Ok(Position::Lost);
+        };
+        let at_path = match reality.parent(&self.spot) {
+            Ok((folder, name)) => look(folder, name)?.map(|seen| identity(&seen.stat)),
+            Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Position::Disturbed(end)),
+                _ => return Err(error),
+            },
+        };
+        Ok(if at_path == expected { Position::At(end) } else { Position::Disturbed(end) })
     }
 
     /// Moves, unless it is there already. Says whether it is there now.
     pub(super) fn drive(&self, reality: &Reality, stage: &OwnedFd, end: End) -> io::Result<bool> {
         match self.position(reality, stage)? {
-            Position::Disturbed => return Ok(false),
-            Position::At(at) if at == end => {}
+            Position::At(at) if at == end => self.tighten(reality, stage, end)?,
+            // It never left, or is back, and the path is somebody else's by now.
+            Position::Disturbed(at) if at == end => {}
+            Position::Disturbed(_) | Position::Lost => return Ok(false),
             Position::At(_) => {
                 let (folder, name) = reality.parent(&self.spot)?;
                 match self.rename(&folder, name, stage, end) {
@@ -89,9 +91,9 @@ impl Move {
                     Err(Errno::NOENT | Errno::EXIST) => return Ok(false),
                     other => other?,
                 }
+                self.tighten(reality, stage, end)?;
             }
         }
-        self.tighten(reality, stage, end)?;
         Ok(true)
     }
 

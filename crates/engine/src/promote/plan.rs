@@ -9,7 +9,7 @@ use model::files::FileKind;
 
 use super::PromoteError;
 use super::assess::{Fate, Outcome, Stay};
-use super::garb::{Dress, Garb};
+use super::garb::{Dress, Garb, now};
 use super::judge::{Bytes, changed_since};
 use super::moves::Tree;
 use super::reality::{Now, Reality, Spot};
@@ -280,7 +280,8 @@ impl Folders<'_> {
             }
             None => None,
         };
-        let after = Garb { mtime, ..before.clone() };
+        // Otherwise that of now, said outright: undoing must recognise it.
+        let after = Garb { mtime: Some(mtime.unwrap_or_else(now)), ..before.clone() };
         Ok(Some(Dress { spot: spot.clone(), ino: real.stat.ino, before, after }))
     }
 }

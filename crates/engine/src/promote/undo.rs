@@ -10,6 +10,7 @@ use super::reality::Reality;
 use super::recover::remaining;
 use super::stage::Stage;
 use super::{Observe, PromoteError, Step};
+use crate::capture::files::remove_tree;
 
 /// Restores what was there before the promotion in `folder`, if nobody has touched it since; otherwise says which paths
 /// moved on ([`PromoteError::MovedOn`]) and does nothing. `leave` are absolute paths that stay as they are, changed or not.
@@ -70,9 +71,11 @@ pub(super) fn close(
     } else {
         let stages = open_stages(journal, folder)?;
         for moved in remaining(journal.moves().0, leave) {
-            let path = stages[moved.stage].path.join(&moved.slot);
+            let stage = &stages[moved.stage];
+            let path = stage.path.join(&moved.slot);
             observe(Step::Removing(&path));
-            crate::remove::tree(&path).map_err(|source| PromoteError::Remove { path, source })?;
+            let removed = remove_tree(&stage.opened, moved.slot.as_bytes());
+            removed.map_err(|source| PromoteError::Remove { path, source })?;
         }
     }
     journal.write(Record::Closed)

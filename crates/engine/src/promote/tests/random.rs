@@ -53,7 +53,9 @@ proptest! {
         let before = lab.tree();
         let script: String = deeds.iter().map(|deed| format!("{{ {deed}; }} 2>&- || :\n")).collect();
         let seen = lab.inside(&script);
-        let report = lab.promote(&Wish::default()).unwrap();
+        let report = lab.assess(&Wish::default());
+        prop_assert!(report.is_clear(), "{:?}", report);
+        lab.promote(&Wish::default()).unwrap();
         assert_same(&lab.tree(), &expected(&before, &seen, &report));
         lab.assert_tidy();
         lab.undo().unwrap();
