@@ -113,13 +113,16 @@ pub(super) fn remove_stages(
 ) -> Result<(), PromoteError> {
     for (number, place) in places.iter().enumerate() {
         let path = place.path();
-        observe(Step::Removing(&path));
         let failed = |source| PromoteError::Remove { path: path.clone(), source };
         if place.open().map_err(failed)?.is_some() {
+            observe(Step::Removing(&path));
             place.remove().map_err(failed)?;
         }
         let kept = folder.join(kept_name(number));
-        crate::remove::tree(&kept).map_err(|source| PromoteError::Remove { path: kept.clone(), source })?;
+        if kept.is_dir() {
+            observe(Step::Removing(&kept));
+            crate::remove::tree(&kept).map_err(|source| PromoteError::Remove { path: kept, source })?;
+        }
     }
     Ok(())
 }

@@ -225,9 +225,9 @@ fn differing(expected: Option<&Tree>, now: Option<&Tree>) -> Vec<Text> {
     }
 }
 
-/// Links elsewhere may come and go; of a file they move the change time without changing it.
-pub(super) fn is_same(one: &Stat, other: &Stat) -> bool {
-    let is_linked = one.nlink != other.nlink && !is_folder(one);
+/// A file's other names may come, go and be moved, by us too; that moves its change time without changing it.
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    let is_linked = !is_folder(one) && (one.nlink > 1 || other.nlink > 1);
     let ctime = if is_linked { other.ctime } else { one.ctime };
     Stat { nlink: 0, ctime, ..*one } == Stat { nlink: 0, ..*other }
 }
