@@ -10,7 +10,7 @@ use super::assess::Assessed;
 use super::finish::{Scene, keep};
 use super::garb::{Dress, Garb, now};
 use super::journal::{FORMAT, Journal, Record};
-use super::moves::{End, Move, Position, sync};
+use super::moves::{End, Move, Position};
 use super::reality::Reality;
 use super::sprout::{Links, build};
 use super::stage::{Places, Stage};
@@ -68,14 +68,9 @@ fn run(
     // Whoever had one of them open may have gone on writing; it is the last moment to take their word.
     for moved in moves {
         let failed = |source| PromoteError::Move { path: reality.absolute(&moved.spot), source };
-        let stage = &stages[moved.stage].opened;
-        none(moved.changed_in_slot(reality, stage, End::New).map_err(failed)?)?;
-        let (folder, _) = reality.parent(&moved.spot).map_err(failed)?;
-        sync(folder).map_err(failed)?;
+        none(moved.changed_in_slot(reality, &stages[moved.stage].opened, End::New).map_err(failed)?)?;
     }
-    for stage in &stages {
-        sync(&stage.opened).map_err(|source| PromoteError::OpenStage { path: stage.path.clone(), source })?;
-    }
+    scene.sync()?;
     observe(Step::Committing);
     journal.write(Record::Applied)
 }
@@ -116,6 +111,11 @@ fn fill(
             }
         };
         moves.push(Move { spot: intent.spot.clone(), stage, slot, was: intent.was.clone(), becomes });
+    }
+    for (number, stage) in stages.iter().enumerate() {
+        let slots: Vec<&str> =
+            moves.iter().filter(|moved| moved.stage == number).map(|moved| moved.slot.as_str()).collect();
+        stage.sync(&slots).map_err(|source| PromoteError::Sync { path: stage.path.clone(), source })?;
     }
     Ok(moves)
 }

@@ -34,6 +34,8 @@ pub enum PromoteError {
     NewerJournal { path: PathBuf, format: u32 },
     #[error("could not move `{path}`")]
     Move { path: PathBuf, source: io::Error },
+    #[error("could not write `{path}` to disk")]
+    Sync { path: PathBuf, source: io::Error },
     #[error("could not set permissions, owner, attributes and time of the folder `{path}`")]
     Dress { path: PathBuf, source: io::Error },
     #[error("could not put away what was displaced, in `{path}`")]

@@ -11,7 +11,7 @@ use super::garb::Dress;
 use super::journal::Journal;
 use super::moves::{End, Move, sync};
 use super::reality::Reality;
-use super::stage::{Place, Stage};
+use super::stage::{FEW, Place, Stage};
 use super::{Observe, PromoteError, Step};
 use crate::capture::files::DIRECTORY;
 
@@ -62,7 +62,26 @@ impl Scene<'_> {
             }
         }
         self.dress(end, observe)?;
+        self.sync()?;
         Ok(left)
+    }
+
+    /// Makes sure that all moves and looks are on disk: every folder in which something moved is one that is dressed.
+    pub(super) fn sync(&self) -> Result<(), PromoteError> {
+        for stage in self.stages {
+            let synced = if self.dresses.len() > FEW { stage.sync_all() } else { sync(&stage.opened) };
+            synced.map_err(|source| PromoteError::Sync { path: stage.path.clone(), source })?;
+        }
+        if self.dresses.len() > FEW && !self.stages.is_empty() {
+            return Ok(());
+        }
+        for dress in self.dresses {
+            let failed = |source| PromoteError::Sync { path: self.reality.absolute(&dress.spot), source };
+            if let Some((folder, _)) = dress.open(self.reality).map_err(failed)? {
+                sync(&folder).map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives the folders that stay their looks, the deepest first.

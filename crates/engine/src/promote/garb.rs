@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::judge::Facts;
-use super::moves::{End, sync};
+use super::moves::End;
 use super::reality::{Reality, Spot, attributes};
 use crate::capture::files::{Stat, look_at};
 use crate::diff::Version;
@@ -146,10 +146,9 @@ impl Dress {
             return Ok(());
         }
         match end {
-            End::Old => self.before.put_on(&folder)?,
-            End::New => self.after.put_on(&folder)?,
+            End::Old => self.before.put_on(&folder),
+            End::New => self.after.put_on(&folder),
         }
-        sync(&folder)
     }
 
     /// Opens the folder, if it still is the one that was meant.

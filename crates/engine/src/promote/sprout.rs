@@ -47,7 +47,9 @@ impl Sprout<'_> {
 /// Files of the sandbox that have several names, by inode: where the first was built.
 pub(super) type Links = HashMap<u64, Vec<u8>>;
 
-/// Builds a tree in a folder under a name, and returns what it looks like.
+/// Builds a tree in a folder under a name, and returns what it looks like. It is on disk after [`Stage::sync`].
+///
+/// [`Stage::sync`]: super::stage::Stage::sync
 pub(super) fn build(
     sprouts: &[Sprout<'_>],
     reality: &Reality,
@@ -86,7 +88,6 @@ pub(super) fn build(
         let path = path.strip_suffix(b"/").map_or(path.as_slice(), |path| path);
         let folder = open_beneath(stage, path)?;
         sprout.garb.put_on(&folder)?;
-        rustix::fs::fsync(&folder)?;
     }
     Tree::of(stage, slot.as_bytes())?.ok_or_else(|| Errno::NOENT.into())
 }
@@ -113,19 +114,13 @@ fn link(
 fn copy(source: &OwnedFd, folder: &OwnedFd, name: &[u8], garb: &Garb) -> io::Result<()> {
     let target = openat(folder, name, CREATE, Mode::RUSR | Mode::WUSR)?;
     copy_bytes(source, &target, &look_at(source)?)?;
-    finish(&target, garb)
+    garb.put_on(&target)
 }
 
 fn write(bytes: &[u8], folder: &OwnedFd, name: &[u8], garb: &Garb) -> io::Result<()> {
     let mut target = File::from(openat(folder, name, CREATE, Mode::RUSR | Mode::WUSR)?);
     target.write_all(bytes)?;
-    finish(&target.into(), garb)
-}
-
-fn finish(target: &OwnedFd, garb: &Garb) -> io::Result<()> {
-    garb.put_on(target)?;
-    rustix::fs::fsync(target)?;
-    Ok(())
+    garb.put_on(&target.into())
 }
 
 impl Tree {

@@ -6,13 +6,14 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use model::exec::Text;
-use rustix::fs::{Access, AtFlags, Mode, RenameFlags, StatxFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags, StatxFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::PromoteError;
+use super::moves::{Tree, sync};
 use super::reality::{Reality, Spot};
-use crate::capture::files::{DIRECTORY, look_at, open_beneath};
+use crate::capture::files::{DIRECTORY, join, look_at, open_beneath, split};
 
 /// Where a stage is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,40 @@ pub(super) struct Stage {
     pub(super) path: PathBuf,
     pub(super) opened: OwnedFd,
 }
+
+impl Stage {
+    /// Makes sure that what was built under these names is on disk.
+    pub(super) fn sync(&self, slots: &[&str]) -> io::Result<()> {
+        let mut files = Vec::new();
+        for slot in slots {
+            let Some(tree) = Tree::of(&self.opened, slot.as_bytes())? else { continue };
+            files.push(slot.as_bytes().to_vec());
+            files.extend(tree.below.iter().map(|(below, _)| join(slot.as_bytes(), &below.0)));
+            if files.len() > FEW {
+                return self.sync_all();
+            }
+        }
+        for path in files {
+            let (folder, name) = split(&path);
+            let folder = open_beneath(&self.opened, folder)?;
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
+                // A link is part of its folder. Of a file that not even its owner may read, the folder has to do.
+                Err(Errno::LOOP | Errno::ACCESS) => sync(&folder)?,
+                file => sync(file?)?,
+            }
+        }
+        sync(&self.opened)
+    }
+
+    /// The whole file system at once: for many files much faster than one after the other.
+    pub(super) fn sync_all(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(&self.opened)?)
+    }
+}
+
+/// So many files are synced one by one, which does not wait for what others have written.
+pub(super) const FEW: usize = 16;
 
 /// One mount, or one volume of it: renames work within.
 type Mount = (u64, u32, u32);

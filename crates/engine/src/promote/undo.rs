@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::finish::{Scene, open_stages, remove_stages};
 use super::garb::{Dress, Garb};
 use super::journal::{Journal, Record};
-use super::moves::{End, Move, Position, sync};
+use super::moves::{End, Move, Position};
 use super::reality::Reality;
 use super::recover::remaining;
 use super::stage::Stage;
@@ -118,10 +118,9 @@ fn back(scene: &Scene<'_>, observe: &mut Observe<'_>) -> Result<(), PromoteError
         if !is_there || !changed.is_empty() {
             return Err(PromoteError::MovedOn { paths: if is_there { changed } else { vec![path] } });
         }
-        let (folder, _) = scene.reality.parent(&moved.spot).map_err(failed)?;
-        sync(folder).map_err(failed)?;
     }
-    scene.dress(End::Old, observe)
+    scene.dress(End::Old, observe)?;
+    scene.sync()
 }
 
 /// Promotes again what was taken back already, and says why.

@@ -48,8 +48,9 @@ fn killed_before_each_step_of_undoing() {
 /// as well, at another of its steps.
 fn killed_before_each_step(doing: Doing) {
     let mut ends = Vec::new();
+    let scene = Scene::new(doing);
     for step in 0.. {
-        let scene = Scene::new(doing);
+        scene.rewind();
         let is_killed = scene.run(&Kill::Before(step));
         let mut recoveries = 0;
         while fork(|| recover_killed(&scene.lab.folder(), step % 7 + recoveries)) {
@@ -67,18 +68,21 @@ fn killed_before_each_step(doing: Doing) {
 
 #[test]
 fn killed_two_hundred_times_at_any_moment() {
-    let started = Instant::now();
-    Scene::new(Doing::Promoting).run(&Kill::Never);
-    let whole = started.elapsed();
     let mut runner = TestRunner::deterministic();
     let mut seen = [0; 2];
-    for turn in 0..200 {
-        let doing = if turn % 2 == 0 { Doing::Promoting } else { Doing::Undoing };
+    for doing in [Doing::Promoting, Doing::Undoing] {
         let scene = Scene::new(doing);
-        let after = (0..whole.as_micros() as u64).new_tree(&mut runner).unwrap().current();
-        scene.run(&Kill::After(Duration::from_micros(after)));
-        recover(&scene.lab.folder(), &mut |_| {}).unwrap();
-        seen[usize::from(scene.assert_whole())] += 1;
+        scene.rewind();
+        let started = Instant::now();
+        scene.run(&Kill::Never);
+        let whole = started.elapsed();
+        for _ in 0..100 {
+            scene.rewind();
+            let after = (0..whole.as_micros() as u64).new_tree(&mut runner).unwrap().current();
+            scene.run(&Kill::After(Duration::from_micros(after)));
+            recover(&scene.lab.folder(), &mut |_| {}).unwrap();
+            seen[usize::from(scene.assert_whole())] += 1;
+        }
     }
     assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
 }
@@ -102,18 +106,23 @@ impl Scene {
         let lab = Lab::new(&FILES);
         let old = lab.tree();
         lab.inside(DEEDS);
-        let copy = lab.bed.path("copy");
-        assert!(Command::new("cp").arg("-a").arg(lab.real()).arg(&copy).status().unwrap().success());
+        copy(&lab.real(), &lab.bed.path("copy"));
         lab.promote(&Wish::default()).unwrap();
         let new = lab.tree();
-        if doing == Doing::Undoing {
-            return Self { lab, doing, old: new, new: old };
+        match doing {
+            Doing::Promoting => Self { lab, doing, old, new },
+            Doing::Undoing => Self { lab, doing, old: new, new: old },
         }
-        // Again from the beginning, in the same place.
-        super::super::forget(&lab.folder()).unwrap();
-        crate::remove::tree(&lab.real()).unwrap();
-        std::fs::rename(copy, lab.real()).unwrap();
-        Self { lab, doing, old, new }
+    }
+
+    /// Once more from the beginning, in the same place.
+    fn rewind(&self) {
+        super::super::forget(&self.lab.folder()).unwrap();
+        crate::remove::tree(&self.lab.real()).unwrap();
+        copy(&self.lab.bed.path("copy"), &self.lab.real());
+        if self.doing == Doing::Undoing {
+            self.lab.promote(&Wish::default()).unwrap();
+        }
     }
 
     /// Does it in another process, and says whether that was killed.
@@ -173,6 +182,10 @@ impl Scene {
         self.lab.assert_tidy();
         is_new
     }
+}
+
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
 }
 
 fn recover_killed(folder: &Path, at: usize) {
