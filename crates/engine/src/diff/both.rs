@@ -123,7 +123,7 @@ struct Paths<'a, 'b> {
 impl<'a> Paths<'a, '_> {
     fn add(&mut self, found: &'a Found) -> io::Result<()> {
         if let Some(node) = &found.before {
-            self.was(node.clone());
+            self.was(node);
         }
         if let Some(look) = &found.after {
             let source = Source::Written(found.path.clone());
@@ -143,7 +143,7 @@ impl<'a> Paths<'a, '_> {
         while let Some((path, folder)) = pending.pop() {
             for node in self.part.children_before(&folder)? {
                 let path = join(&path, node.name());
-                self.was(node.clone());
+                self.was(&node);
                 if !self.listed.contains(path.as_slice()) {
                     // What the sandbox wrote without changing more than its time has that time.
                     let (entry, source) = match self.part.upper.look(&path)? {
@@ -160,7 +160,7 @@ impl<'a> Paths<'a, '_> {
         Ok(())
     }
 
-    fn was(&mut self, node: Node) {
+    fn was(&mut self, node: &Node) {
         let version =
             Version { part: self.part, entry: node.look.entry.clone(), source: Source::Below(node.clone()) };
         self.at(&node.origin).before.get_or_insert(version);

@@ -51,11 +51,13 @@ fn run(
     observe: &mut Observe<'_>,
 ) -> Result<(), PromoteError> {
     let reality = &assessed.reality;
+    // Before the stages are made, which may be in one of them.
+    let dresses = assessed.work.dresses.iter().map(|dress| refreshed(dress, reality));
+    let dresses = dresses.collect::<Result<_, _>>()?;
     let stages = places.places.iter().map(super::stage::Place::make).collect::<Result<Vec<_>, _>>()?;
     let moves = fill(assessed, places, &stages, observe)?;
     observe(Step::Preparing);
-    let dresses = assessed.work.dresses.iter().map(|dress| refreshed(dress, reality));
-    journal.write(Record::Ready { moves, dresses: dresses.collect::<Result<_, _>>()? })?;
+    journal.write(Record::Ready { moves, dresses })?;
     let (moves, dresses) = journal.moves();
     let scene = Scene { reality, stages: &stages, moves, dresses };
     for moved in moves {

@@ -49,7 +49,7 @@ pub enum PromoteError {
     #[error("changed while everything was being taken back: {}", told(.left))]
     Left { left: Vec<Left> },
     #[error("it was given up because of {cause}, but could not be taken back: recover will try again")]
-    TakeBack { cause: Box<PromoteError>, source: Box<PromoteError> },
+    TakeBack { cause: Box<Self>, source: Box<Self> },
 }
 
 fn told(left: &[Left]) -> String {

@@ -59,11 +59,8 @@ pub(super) fn touching(
     if spot.path.0.is_empty() {
         return Ok(None);
     }
-    let folder = match reality.parent(spot) {
-        Ok((folder, _)) => folder,
-        // It comes with its folder, or is reported as a conflict.
-        Err(_) => return Ok(None),
-    };
+    // Without a folder, it comes with its folder, or is reported as a conflict.
+    let Ok((folder, _)) = reality.parent(spot) else { return Ok(None) };
     // Whoever owns the folder can give themselves the right.
     if rustix::fs::fstat(&folder)?.st_uid == uid {
         return Ok(None);

@@ -3,8 +3,10 @@
 mod cases;
 mod conflicts;
 mod crash;
+mod live;
 mod matrix;
 mod merges;
+mod mounts;
 mod random;
 mod refusals;
 
