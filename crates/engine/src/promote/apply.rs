@@ -38,8 +38,11 @@ pub fn apply(
         Ok(()) => {}
         Err(cause) => return Err(take_back(assessed, &mut journal, folder, cause, observe)),
     }
-    keep(journal.places(), folder, observe)?;
-    journal.write(Record::Kept)?;
+    let kept = keep(journal.places(), folder, observe).and_then(|()| journal.write(Record::Kept));
+    if let Err(error) = kept {
+        // It is promoted; recovering, or undoing, will put away the rest.
+        tracing::warn!(folder = %folder.display(), error = &error as &dyn std::error::Error, "not tidy yet");
+    }
     Ok(assessed.report.counts())
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use model::exec::Text;
 use model::files::FileKind;
 use model::promotion::{
-    Action, Assessment, Conflict, ConflictReason, Executes, ExecutesList, OnConflict, Planned, Refusal,
+    Action, Assessment, Conflict, ConflictReason, Did, Executes, ExecutesList, OnConflict, Planned, Refusal,
     RefusalReason, Side,
 };
 
@@ -156,12 +156,16 @@ impl<'a> Gathered<'_, 'a> {
             OnConflict::Ours | OnConflict::Abort => {}
         }
         let Both { before, after, .. } = sides.both;
+        let ours = match reason {
+            ConflictReason::FolderHoldsMore => Did::Delete,
+            _ => sides.ours()?,
+        };
         let entry = |version: &Option<Version<'_>>| version.as_ref().map(|version| version.entry.clone());
         self.report.conflicts.push(Conflict {
             path: told.clone(),
             reason,
             before: entry(before),
-            ours: Side { did: sides.ours()?, entry: entry(after) },
+            ours: Side { did: ours, entry: entry(after) },
             theirs: Side { did: sides.theirs()?, entry: sides.now.real().map(|real| real.entry.clone()) },
             ours_possible,
         });

@@ -24,6 +24,7 @@ pub(super) struct Garb {
     pub(super) gid: u32,
     /// `None`: whatever it becomes by itself.
     pub(super) mtime: Option<(i64, u32)>,
+    #[serde(with = "pairs")]
     pub(super) attributes: BTreeMap<CString, Vec<u8>>,
 }
 
@@ -131,6 +132,25 @@ fn give(
 pub(super) fn now() -> (i64, u32) {
     let now = Timestamp::now();
     (now.as_second(), u32::try_from(now.subsec_nanosecond()).unwrap_or(0))
+}
+
+/// Names of attributes are bytes, which JSON does not take for keys.
+mod pairs {
+    use super::{BTreeMap, CString};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        attributes: &BTreeMap<CString, Vec<u8>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(attributes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<CString, Vec<u8>>, D::Error> {
+        Ok(Vec::deserialize(deserializer)?.into_iter().collect())
+    }
 }
 
 impl Dress {

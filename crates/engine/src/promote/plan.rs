@@ -50,9 +50,10 @@ impl Work<'_> {
 
 /// Lets what stays in reality keep the folder it is in, and what does not come keep its contents away.
 pub(super) fn settle(outcomes: &mut BTreeMap<PathBuf, Outcome<'_>>) {
-    let mut kept: Vec<PathBuf> = Vec::new();
+    // Backwards, all that is in a folder comes right before it, so the last that was kept tells.
+    let mut kept: Option<PathBuf> = None;
     for (path, outcome) in outcomes.iter_mut().rev() {
-        let holds_kept = kept.iter().any(|kept| kept.starts_with(path));
+        let holds_kept = kept.as_ref().is_some_and(|kept| kept.starts_with(path));
         let goes = !outcome.fate.stays()
             && outcome.now.is_folder()
             && kind_to_be(outcome) != Some(FileKind::Directory);
@@ -60,7 +61,7 @@ pub(super) fn settle(outcomes: &mut BTreeMap<PathBuf, Outcome<'_>>) {
             outcome.fate = Fate::Stay(Stay::Kept);
         }
         if outcome.fate.stays() && outcome.now.real().is_some() {
-            kept.push(path.clone());
+            kept = Some(path.clone());
         }
     }
     let mut closed: Option<PathBuf> = None;

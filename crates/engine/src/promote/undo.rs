@@ -7,7 +7,7 @@ use super::garb::{Dress, Garb};
 use super::journal::{Journal, Record};
 use super::moves::{End, Move, Position};
 use super::reality::Reality;
-use super::recover::remaining;
+use super::recover::{Recovered, recover, remaining};
 use super::stage::Stage;
 use super::{Observe, PromoteError, Step};
 use crate::capture::files::remove_tree;
@@ -15,17 +15,11 @@ use crate::capture::files::remove_tree;
 /// Restores what was there before the promotion in `folder`, if nobody has touched it since; otherwise says which paths
 /// moved on ([`PromoteError::MovedOn`]) and does nothing. `leave` are absolute paths that stay as they are, changed or not.
 pub fn undo(folder: &Path, leave: &[PathBuf], observe: &mut Observe<'_>) -> Result<(), PromoteError> {
-    let mut journal = Journal::open(folder)?.ok_or(PromoteError::NotApplied)?;
-    match journal.last() {
-        Record::Kept | Record::Redone => {}
-        Record::Begun { .. }
-        | Record::Ready { .. }
-        | Record::Applied
-        | Record::TakenBack { .. }
-        | Record::Undoing { .. }
-        | Record::Undone { .. }
-        | Record::Closed => return Err(PromoteError::NotApplied),
+    match recover(folder, observe)? {
+        Recovered::New => {}
+        Recovered::Old { .. } | Recovered::Undone => return Err(PromoteError::NotApplied),
     }
+    let mut journal = Journal::open(folder)?.ok_or(PromoteError::NotApplied)?;
     let reality = Reality::open(&journal.roots())?;
     let stages = open_stages(&journal, folder)?;
     let (moves, dresses) = journal.moves();
@@ -56,7 +50,11 @@ pub fn undo(folder: &Path, leave: &[PathBuf], observe: &mut Observe<'_>) -> Resu
     }
     observe(Step::Committing);
     journal.write(Record::Undone { leave: left.clone() })?;
-    close(&mut journal, folder, &left, observe)
+    if let Err(error) = close(&mut journal, folder, &left, observe) {
+        // It is undone; recovering will put away the rest.
+        tracing::warn!(folder = %folder.display(), error = &error as &dyn std::error::Error, "not tidy yet");
+    }
+    Ok(())
 }
 
 /// Removes what the undoing displaced: it was exactly what had been promoted. What was left keeps what it displaced.

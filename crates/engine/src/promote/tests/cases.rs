@@ -1,6 +1,7 @@
 //! What is done inside arrives outside, and goes away again.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use super::{Lab, Wish, actions, assert_same, expected, is_root};
 
@@ -138,6 +139,27 @@ fn extended_attributes_come_along() {
     for path in ["a", "new", "new/file"] {
         assert_eq!(tree[path.as_bytes()].attributes, [(b"user.note".to_vec(), b"kept".to_vec())], "{path}");
     }
+    lab.undo().unwrap();
+    assert_same(&lab.tree(), &before);
+}
+
+#[test]
+fn a_folder_with_attributes_that_stays_keeps_and_gets_them() {
+    let lab = Lab::new(&FILES);
+    let mark = |folder: PathBuf, name: &str, value: &[u8]| {
+        let file = std::fs::File::open(folder).unwrap();
+        rustix::fs::fsetxattr(file, name, value, rustix::fs::XattrFlags::empty()).unwrap();
+    };
+    mark(lab.bed.lower().join("d"), "user.old", b"1");
+    mark(lab.file("d"), "user.old", b"1");
+    let before = lab.tree();
+    lab.inside("echo x > d/one");
+    mark(lab.bed.path("upper/0/.zeno-frozen/d"), "user.new", b"2");
+    lab.promote(&Wish::default()).unwrap();
+    let pairs = [(b"user.new".to_vec(), b"2".to_vec()), (b"user.old".to_vec(), b"1".to_vec())];
+    let mut found = lab.tree()[b"d".as_slice()].attributes.clone();
+    found.sort();
+    assert_eq!(found, pairs);
     lab.undo().unwrap();
     assert_same(&lab.tree(), &before);
 }

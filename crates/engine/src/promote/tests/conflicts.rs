@@ -37,7 +37,7 @@ fn what_is_told_of_them() {
     check("echo x > new", "echo y > new", &["new: BothCreated, Create and Create"]);
     check("rm a", "echo x >> a", &["a: ChangedAndGone, Delete and Edit"]);
     check("echo x >> a", "rm a", &["a: ChangedAndGone, Edit and Delete"]);
-    check("rm -r d", "echo x > d/new", &["d/new: FolderHoldsMore, Nothing and Create"]);
+    check("rm -r d", "echo x > d/new", &["d/new: FolderHoldsMore, Delete and Create"]);
     check("rm -r d", "echo x > d/one", &["d/one: ChangedAndGone, Delete and Edit"]);
     check("echo x > d/new", "rm -r d", &["d/new: FolderGone, Create and Nothing"]);
     check("echo x > d/one", "rm -r d; ln -s /tmp d", &["d/one: FolderReplaced, Edit and Delete"]);
