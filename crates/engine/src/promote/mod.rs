@@ -52,7 +52,8 @@ pub struct Ask<'a> {
     pub paths: &'a [PathBuf],
     /// Absolute; these and all below are never promoted.
     pub masked: &'a [PathBuf],
-    /// When the sandbox was made: what it reads live and has changed since is a conflict.
+    /// When the sandbox was made: what it reads live and has changed since is a conflict. The time of a file written then,
+    /// not of the clock, which is ahead of file times by up to a tick.
     pub since: Timestamp,
     pub resolutions: &'a Resolutions,
     /// May things be promoted that execute by themselves?

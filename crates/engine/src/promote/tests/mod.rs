@@ -1,5 +1,6 @@
 //! The real thing: real overlays, real files, real crashes.
 
+mod captured;
 mod cases;
 mod conflicts;
 mod crash;
