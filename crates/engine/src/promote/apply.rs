@@ -11,6 +11,7 @@ use super::finish::{Scene, keep};
 use super::garb::{Dress, Garb, now};
 use super::journal::{FORMAT, Journal, Record};
 use super::moves::{End, Move, Position};
+use super::print::prints;
 use super::reality::Reality;
 use super::sprout::{Links, build};
 use super::stage::{Places, Stage};
@@ -107,15 +108,16 @@ fn fill(
         observe(Step::Staging(&path));
         let stage = places.of[number];
         let slot = number.to_string();
-        let becomes = match &intent.becomes[..] {
-            [] => None,
-            sprouts => {
-                let links = links.entry(stage).or_default();
-                let built = build(sprouts, &assessed.reality, &stages[stage].opened, &slot, links);
-                Some(built.map_err(|source| PromoteError::Build { path, source })?)
-            }
-        };
-        moves.push(Move { spot: intent.spot.clone(), stage, slot, was: intent.was.clone(), becomes });
+        let (mut becomes, mut printed) = (None, Vec::new());
+        if !intent.becomes.is_empty() {
+            let failed = |source| PromoteError::Build { path: path.clone(), source };
+            let (opened, links) = (&stages[stage].opened, links.entry(stage).or_default());
+            let tree = build(&intent.becomes, &assessed.reality, opened, &slot, links).map_err(failed)?;
+            printed = prints(opened, slot.as_bytes(), &tree).map_err(failed)?;
+            becomes = Some(tree);
+        }
+        let (spot, was) = (intent.spot.clone(), intent.was.clone());
+        moves.push(Move { spot, stage, slot, was, becomes, prints: printed });
     }
     for (number, stage) in stages.iter().enumerate() {
         let slots: Vec<&str> =

@@ -139,7 +139,13 @@ impl<'a> Gathered<'_, 'a> {
             Judgement::Conflict(reason) => self.conflict(&told, &sides, reason)?,
         };
         if !fate.stays() {
-            if let Some(reason) = refuse::touching(self.reality, &spot, &now, self.rights)? {
+            let reason = match &now {
+                Now::Present(real) if now.is_folder() && is_folder(both.after.as_ref()) => {
+                    refuse::dressing(real, self.rights)
+                }
+                _ => refuse::moving(self.reality, &spot, &now, self.rights)?,
+            };
+            if let Some(reason) = reason {
                 self.report.refused.push(Refusal { path: told.clone(), reason });
             }
             self.would_execute(path, &told, both.after.as_ref());

@@ -28,11 +28,11 @@ pub(super) enum Record {
     Kept,
     /// All is as it was, but for these.
     TakenBack { left: Vec<Left> },
-    /// Everything but these moves, by number, is about to be moved back.
-    Undoing { leave: Vec<usize>, dresses: Vec<Dress> },
+    /// These are about to be moved back.
+    Undoing { moves: Vec<Move>, dresses: Vec<Dress> },
     /// The undoing was given up: all is as after the promotion.
     Redone,
-    /// All is moved back: from here on there is only forward.
+    /// All but these moves, by number, is moved back: from here on there is only forward.
     Undone { leave: Vec<usize> },
     /// What is not needed any more is removed: nothing is left to do.
     Closed,

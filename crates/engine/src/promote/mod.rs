@@ -19,6 +19,7 @@ mod judge;
 mod merge;
 mod moves;
 mod plan;
+mod print;
 mod reality;
 mod recover;
 mod refuse;

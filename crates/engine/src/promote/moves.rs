@@ -12,6 +12,7 @@ use rustix::fs::{FileType, Mode, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::print::{looks_alike, print};
 use super::reality::{Reality, Spot};
 use crate::capture::files::{Stat, look, look_at, open_beneath};
 
@@ -25,6 +26,8 @@ pub(super) struct Move {
     pub(super) was: Option<Tree>,
     /// In the slot before, at the path after.
     pub(super) becomes: Option<Tree>,
+    /// Of the files that come, by their paths below.
+    pub(super) prints: Vec<(Text, String)>,
 }
 
 /// What something looked like, with all that is in it.
@@ -175,6 +178,30 @@ impl Move {
         Ok(self.absolute(reality, differing(tree.as_ref(), now.as_ref())))
     }
 
+    /// The same move for what stands at the path now, if that is what was promoted, saved again without a change.
+    pub(super) fn adopting(&self, reality: &Reality) -> io::Result<Option<Self>> {
+        let Some(becomes) = &self.becomes else { return Ok(None) };
+        let Ok((folder, name)) = reality.parent(&self.spot) else { return Ok(None) };
+        let Some(now) = Tree::of(&folder, name)? else { return Ok(None) };
+        for below in differing(Some(becomes), Some(&now)) {
+            let alike = match (becomes.at(&below), now.at(&below)) {
+                (Some(one), Some(other)) => looks_alike(one, other),
+                _ => false,
+            };
+            let known = self.prints.iter().find(|(path, _)| *path == below);
+            let is_same = match known {
+                Some((_, known)) if alike => print(&folder, name, &below)? == *known,
+                // The time of a folder moves with what is in it, and that is compared by itself.
+                None => alike && now.at(&below).is_some_and(is_folder),
+                Some(_) => false,
+            };
+            if !is_same {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Self { becomes: Some(now), ..self.clone() }))
+    }
+
     fn absolute(&self, reality: &Reality, below: Vec<Text>) -> Vec<PathBuf> {
         let spots = below
             .into_iter()
@@ -186,6 +213,14 @@ impl Move {
 impl Tree {
     pub(super) fn is_folder(&self) -> bool {
         is_folder(&self.top)
+    }
+
+    fn at(&self, below: &Text) -> Option<&Stat> {
+        if below.0.is_empty() {
+            return Some(&self.top);
+        }
+        let place = self.below.binary_search_by(|(path, _)| path.cmp(below)).ok()?;
+        Some(&self.below[place].1)
     }
 }
 

@@ -36,14 +36,15 @@ pub fn recover(folder: &Path, observe: &mut Observe<'_>) -> Result<Recovered, Pr
             Ok(Recovered::Old { left })
         }
         Record::Applied => {
-            redo(&journal, folder, &[], journal.moves().1, observe)?;
+            let (moves, dresses) = journal.moves();
+            redo(&journal, folder, moves, dresses, observe)?;
             keep(journal.places(), folder, observe)?;
             journal.write(Record::Kept)?;
             Ok(Recovered::New)
         }
         Record::Kept | Record::Redone => Ok(Recovered::New),
-        Record::Undoing { leave, dresses } => {
-            redo(&journal, folder, &leave, &dresses, observe)?;
+        Record::Undoing { moves, dresses } => {
+            redo(&journal, folder, &moves, &dresses, observe)?;
             journal.write(Record::Redone)?;
             Ok(Recovered::New)
         }
@@ -77,19 +78,17 @@ pub(super) fn take_back(
     Ok(left)
 }
 
-/// Makes sure that everything but the moves to leave is as promoted. What others have changed since is theirs.
+/// Makes sure that these are as promoted. What others have changed since is theirs.
 fn redo(
     journal: &Journal,
     folder: &Path,
-    leave: &[usize],
+    moves: &[Move],
     dresses: &[Dress],
     observe: &mut Observe<'_>,
 ) -> Result<(), PromoteError> {
     let reality = Reality::open(&journal.roots())?;
     let stages = open_stages(journal, folder)?;
-    let moves = remaining(journal.moves().0, leave);
-    let left =
-        Scene { reality: &reality, stages: &stages, moves: &moves, dresses }.drive(End::New, observe)?;
+    let left = Scene { reality: &reality, stages: &stages, moves, dresses }.drive(End::New, observe)?;
     for left in left {
         tracing::warn!(path = %left.path.display(), "changed by somebody else since it was promoted");
     }

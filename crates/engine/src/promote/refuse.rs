@@ -6,7 +6,7 @@ use model::files::FileKind;
 use model::promotion::RefusalReason;
 use rustix::fs::{Access, AtFlags};
 
-use super::reality::{Now, Reality, Spot};
+use super::reality::{Now, Real, Reality, Spot};
 use crate::diff::Version;
 use crate::launcher::Rights;
 
@@ -45,20 +45,25 @@ pub(super) fn coming(version: &Version<'_>, rights: Rights) -> io::Result<Option
     }
 }
 
-/// Why reality may not be touched at a path, if so.
-pub(super) fn touching(
+/// Why a folder that stays may not get other looks, if so.
+pub(super) fn dressing(real: &Real, rights: Rights) -> Option<RefusalReason> {
+    match rights {
+        Rights::User { uid, .. } if real.stat.uid != uid => Some(RefusalReason::Owner),
+        Rights::User { .. } | Rights::Root => None,
+    }
+}
+
+/// Why nothing may be moved to or from a path, if so.
+pub(super) fn moving(
     reality: &Reality,
     spot: &Spot,
     now: &Now,
     rights: Rights,
 ) -> io::Result<Option<RefusalReason>> {
-    if now.real().is_some_and(|real| real.is_mount) && !spot.path.0.is_empty() {
+    if now.real().is_some_and(|real| real.is_mount) {
         return Ok(Some(RefusalReason::Mount));
     }
     let Rights::User { uid, .. } = rights else { return Ok(None) };
-    if spot.path.0.is_empty() {
-        return Ok(None);
-    }
     // Without a folder, it comes with its folder, or is reported as a conflict.
     let Ok((folder, _)) = reality.parent(spot) else { return Ok(None) };
     // Whoever owns the folder can give themselves the right.

@@ -26,10 +26,18 @@ pub fn undo(folder: &Path, leave: &[PathBuf], observe: &mut Observe<'_>) -> Resu
     let is_left = |path: &Path| leave.iter().any(|left| left.starts_with(path) || path.starts_with(left));
     let left = moves.iter().enumerate().filter(|(_, moved)| is_left(&reality.absolute(&moved.spot)));
     let left: Vec<usize> = left.map(|(number, _)| number).collect();
-    let moves = remaining(moves, &left);
+    let mut moves = remaining(moves, &left);
     let mut moved_on = Vec::new();
-    for moved in &moves {
-        moved_on.extend(changed(moved, &reality, &stages)?);
+    for moved in &mut moves {
+        let changed = changed(moved, &reality, &stages)?;
+        let failed = |source| PromoteError::Look { path: reality.absolute(&moved.spot), source };
+        if changed.is_empty() {
+            continue;
+        }
+        match moved.adopting(&reality).map_err(failed)? {
+            Some(adopting) => *moved = adopting,
+            None => moved_on.extend(changed),
+        }
     }
     let mut returning = Vec::new();
     for dress in dresses {
@@ -42,7 +50,7 @@ pub fn undo(folder: &Path, leave: &[PathBuf], observe: &mut Observe<'_>) -> Resu
     if !moved_on.is_empty() {
         return Err(PromoteError::MovedOn { paths: moved_on });
     }
-    journal.write(Record::Undoing { leave: left.clone(), dresses: returning.clone() })?;
+    journal.write(Record::Undoing { moves: moves.clone(), dresses: returning.clone() })?;
     let scene = Scene { reality: &reality, stages: &stages, moves: &moves, dresses: &returning };
     match back(&scene, observe) {
         Ok(()) => {}
