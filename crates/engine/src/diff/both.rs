@@ -14,9 +14,10 @@ use model::diff::Entry;
 use model::files::FileKind;
 
 use super::compare::{attributes, open_upper};
-use super::lowers::Node;
+use super::lowers::{Node, is_marked_whiteout};
 use super::part::{PartDiff, Role};
 use super::report::git_folder;
+use super::tree::Opaque;
 use super::walk::{Found, Kind};
 use super::{Comparison, DiffError};
 use crate::capture::files::{Stat, join};
@@ -139,25 +140,42 @@ impl<'a> Paths<'a, '_> {
 
     /// What came along with a moved folder and is not told of by itself.
     fn along(&mut self, path: &[u8], folder: &Node) -> io::Result<()> {
+        let part = self.part;
         let mut pending = vec![(path.to_vec(), folder.clone())];
         while let Some((path, folder)) = pending.pop() {
-            for node in self.part.children_before(&folder)? {
+            for node in part.children_before(&folder)? {
                 let path = join(&path, node.name());
                 self.was(&node);
+                let written = part.upper.look(&path)?;
+                if let Some(look) = &written
+                    && (look.is_whiteout || is_marked_whiteout(&part.upper, &path, look, part.flavour)?)
+                {
+                    // It went on, and was found elsewhere.
+                    continue;
+                }
+                let is_folder = node.look.entry.kind == FileKind::Directory;
+                if is_folder && (written.is_none() || self.is_merged(&path)?) {
+                    pending.push((path.clone(), node.clone()));
+                }
                 if !self.listed.contains(path.as_slice()) {
                     // What the sandbox wrote without changing more than its time has that time.
-                    let (entry, source) = match self.part.upper.look(&path)? {
+                    let (entry, source) = match written {
                         Some(look) => (look.entry, Source::Written(path.clone())),
-                        None => (node.look.entry.clone(), Source::Below(node.clone())),
+                        None => (node.look.entry.clone(), Source::Below(node)),
                     };
-                    self.is(&path, Version { part: self.part, entry, source });
-                }
-                if node.look.entry.kind == FileKind::Directory {
-                    pending.push((path, node));
+                    self.is(&path, Version { part, entry, source });
                 }
             }
         }
         Ok(())
+    }
+
+    /// Does a folder of the upper show what the folder below it holds? Not if it was made anew, or came from elsewhere.
+    fn is_merged(&self, path: &[u8]) -> io::Result<bool> {
+        let is_folder =
+            self.part.upper.look(path)?.is_some_and(|look| look.entry.kind == FileKind::Directory);
+        let marks = self.part.upper.marks(path, self.part.flavour)?;
+        Ok(is_folder && marks.opaque != Opaque::Yes && marks.redirect.is_none())
     }
 
     fn was(&mut self, node: &Node) {

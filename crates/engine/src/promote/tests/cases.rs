@@ -56,6 +56,10 @@ fn folders_come_change_and_go() {
     check("mv d x; echo 1 > x/one; rm x/two; mkdir d; echo new > d/one");
     check("mv d x; mv x/sub y; mv y/deep a");
     check("mkdir n; mv e n/e; chmod 500 n/e");
+    check("mv d/sub/deep y; mv d x");
+    check("mv d x; mv x/sub/deep y; rm -r x/sub");
+    check("mv d x; mv x/sub/deep y; rm -r x/sub; mkdir x/sub; echo x > x/sub/new");
+    check("mv d x; rm -r x/sub; mv e x/sub; touch -d 2001-01-01 x/one x/sub");
     check("chmod 500 d/sub; chmod 500 d");
 }
 

@@ -24,7 +24,7 @@ fn place() -> impl Strategy<Value = &'static str> {
 /// One thing somebody might do. It may fail: then it did nothing.
 fn deed() -> impl Strategy<Value = String> {
     let text = proptest::sample::select(&["x", "x\\n", "one\\ntwo\\n", "\\0bin\\0", ""][..]);
-    let mode = proptest::sample::select(&["755", "600", "500", "1777"][..]);
+    let mode = proptest::sample::select(&["755", "700", "500", "1777"][..]);
     prop_oneof![
         (place(), text.clone()).prop_map(|(path, text)| format!("printf '{text}' > '{path}'")),
         (place(), text).prop_map(|(path, text)| format!("printf '{text}' >> '{path}'")),
