@@ -97,6 +97,15 @@ impl Bed {
     }
 }
 
+impl Drop for Bed {
+    fn drop(&mut self) {
+        // Overlay's own folder in `work` has no permissions: an ordinary user's temporary folder would stay for ever.
+        if let Err(error) = crate::remove::tree(self.dir.path()) {
+            println!("{} stays: {error}", self.dir.path().display());
+        }
+    }
+}
+
 /// One line for each change of the workspace.
 pub(super) fn told(diff: &Diff) -> Vec<String> {
     assert_eq!((&diff.machine, &diff.unread), (&Vec::new(), &Vec::new()));

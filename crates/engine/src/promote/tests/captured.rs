@@ -126,6 +126,15 @@ impl Captured {
     }
 }
 
+impl Drop for Captured {
+    fn drop(&mut self) {
+        // As in the beds of the diff.
+        if let Err(error) = crate::remove::tree(self.dir.path()) {
+            println!("{} stays: {error}", self.dir.path().display());
+        }
+    }
+}
+
 fn shell(folder: &std::path::Path, script: &str) {
     assert!(Command::new("sh").args(["-ec", script]).current_dir(folder).status().unwrap().success());
 }
