@@ -13,6 +13,7 @@ pub mod init;
 pub mod launcher;
 pub mod layers;
 pub mod machine;
+pub mod promote;
 pub mod remove;
 pub mod seccomp;
 mod sys;

@@ -83,6 +83,11 @@ id! {
     LayerId, "ly", "a layer's id"
 }
 
+id! {
+    /// `pr` and 12 lower-case base32 characters, for example `prk3v7q2m4x6ab`.
+    PromotionId, "pr", "a promotion's id"
+}
+
 /// A command's number within its sandbox, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]

@@ -18,13 +18,14 @@ pub mod limits;
 pub mod mask;
 pub mod net;
 pub mod problem;
+pub mod promotion;
 pub mod sandbox;
 pub mod snapshot;
 pub mod state;
 pub mod units;
 
 pub use caveat::Caveat;
-pub use id::{ExecId, LayerId, Name, SandboxId, SnapshotId};
+pub use id::{ExecId, LayerId, Name, PromotionId, SandboxId, SnapshotId};
 pub use problem::{Code, Problem};
 pub use sandbox::Sandbox;
 pub use snapshot::Snapshot;

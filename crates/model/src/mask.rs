@@ -45,7 +45,7 @@ impl NameMask {
     }
 }
 
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
+pub(crate) fn glob(pattern: &[u8], text: &[u8]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),
         Some((b'*', rest)) => (0..=text.len()).any(|skip| glob(rest, &text[skip..])),

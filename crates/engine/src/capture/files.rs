@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stat {
     pub(crate) ino: u64,
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// With the file type, as in `st_mode`.
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) nlink: u32,
-    pub(super) mtime: (i64, u32),
-    pub(super) ctime: (i64, u32),
+    pub(crate) mtime: (i64, u32),
+    pub(crate) ctime: (i64, u32),
 }
 
 impl Stat {
@@ -59,7 +59,7 @@ impl Stat {
 pub(crate) struct Seen {
     pub(crate) stat: Stat,
     /// Something else is mounted here.
-    pub(super) is_mount: bool,
+    pub(crate) is_mount: bool,
     /// Fewer blocks than the size needs.
     pub(crate) is_sparse: bool,
 }
@@ -132,7 +132,7 @@ fn open_piece(at: impl AsFd, piece: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// Removes `name` and everything below it. Nothing there is fine.
-pub(super) fn remove_tree(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
+pub(crate) fn remove_tree(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
     match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
         Err(Errno::ISDIR) => {}

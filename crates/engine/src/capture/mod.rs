@@ -26,7 +26,7 @@ mod root;
 mod secrets;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod watch;
 
 use std::path::PathBuf;

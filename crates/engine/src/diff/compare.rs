@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use model::exec::Text;
 use model::files::FileKind;
 
+use super::both::Contents;
 use super::lowers::{Lowers, beside};
 use super::upper::Upper;
 use super::walk::{Found, Walk};
@@ -37,29 +38,39 @@ pub(super) fn differences(walk: &Walk<'_>, found: &mut Found) -> io::Result<()> 
     Ok(())
 }
 
-/// The contents of a file of the upper. Where only its metadata was copied up, they are still below.
+/// Reads a file of the upper.
 pub(super) fn read_upper(
     upper: &Upper,
     lowers: &Lowers,
     flavour: Flavour,
     path: &[u8],
 ) -> io::Result<Box<dyn Read>> {
+    open_upper(upper, lowers, flavour, path).map(Contents::reader)
+}
+
+/// The contents of a file of the upper. Where only its metadata was copied up, they are still below.
+pub(super) fn open_upper(
+    upper: &Upper,
+    lowers: &Lowers,
+    flavour: Flavour,
+    path: &[u8],
+) -> io::Result<Contents> {
     let opened = upper.open_entry(path)?;
     if attribute(&opened, flavour.metacopy())?.is_none() {
-        return Ok(Box::new(std::fs::File::from(opened)));
+        return Ok(Contents::File(opened.into()));
     }
     let path = match attribute(&opened, flavour.redirect())? {
         Some(redirect) => beside(path, &redirect),
         None => path.to_vec(),
     };
     match lowers.resolve(&path)? {
-        Some(node) => lowers.read(&node),
+        Some(node) => lowers.open_contents(&node),
         None => Err(io::ErrorKind::NotFound.into()),
     }
 }
 
 /// Do both hold the same, byte for byte?
-pub(super) fn same(mut one: impl Read, mut other: impl Read) -> io::Result<bool> {
+pub(crate) fn same(mut one: impl Read, mut other: impl Read) -> io::Result<bool> {
     let (mut left, mut right) = (vec![0; PIECE], vec![0; PIECE]);
     loop {
         let (got, other_got) = (fill(&mut one, &mut left)?, fill(&mut other, &mut right)?);
@@ -102,7 +113,7 @@ fn differing(old: Option<&OwnedFd>, new: &OwnedFd) -> io::Result<Vec<Text>> {
     Ok(differing.map(|name| Text(name.to_bytes().to_vec())).collect())
 }
 
-fn attributes(file: &OwnedFd) -> io::Result<BTreeMap<CString, Vec<u8>>> {
+pub(super) fn attributes(file: &OwnedFd) -> io::Result<BTreeMap<CString, Vec<u8>>> {
     let mut attributes = BTreeMap::new();
     for name in attribute_names(file.as_fd())? {
         if let Some(value) = attribute(file.as_fd(), &name)? {

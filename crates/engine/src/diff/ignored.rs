@@ -10,12 +10,15 @@ use super::walk::Found;
 use crate::capture::files::{join, split};
 use crate::capture::git::{Repository, Rules};
 
-/// The paths, among those that differ, that git ignores: by the rules as the sandbox has them now.
+/// The paths, among those that differ and those they came from, that git ignores: by the rules as the sandbox has them
+/// now.
 pub(super) fn among(part: &PartDiff) -> HashSet<Vec<u8>> {
     let Some(repository) = Repository::at(&part.mountpoint, b"") else { return HashSet::new() };
     let mut lists = Lists { part, repository: Arc::new(repository), known: HashMap::new() };
-    let ignored = part.found.iter().filter(|found| lists.ignore(part.shown(&found.path), is_folder(found)));
-    ignored.map(|found| found.path.clone()).collect()
+    let origins = part.found.iter().filter_map(|found| Some((&found.before.as_ref()?.origin, found)));
+    let paths = part.found.iter().map(|found| (&found.path, found)).chain(origins);
+    let ignored = paths.filter(|(path, found)| lists.ignore(part.shown(path), is_folder(found)));
+    ignored.map(|(path, _)| path.clone()).collect()
 }
 
 /// The rules of each folder, read once.

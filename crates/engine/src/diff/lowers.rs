@@ -9,9 +9,10 @@ use model::diff::Entry;
 use model::files::FileKind;
 use rustix::io::Errno;
 
+use super::both::Contents;
 use super::error::DiffError;
 use super::tree::{Look, Marks, Opaque, Tree};
-use crate::capture::files::{join, split};
+use crate::capture::files::{Stat, join, split};
 use crate::capture::layer::{Flavour, attribute};
 use crate::launcher::Rights;
 use crate::view::{HiddenKind, Lower, Meta, Part};
@@ -20,6 +21,8 @@ use crate::view::{HiddenKind, Lower, Meta, Part};
 pub(super) struct Lowers {
     /// Top first.
     layers: Vec<Layer>,
+    /// Which of them are the machine itself.
+    live: Vec<bool>,
     data: Option<Tree>,
     flavour: Flavour,
 }
@@ -70,7 +73,8 @@ impl Lowers {
         let layers = part.lowers.iter().map(|lower| Layer::open(lower, home, rights));
         let layers = layers.collect::<Result<_, _>>()?;
         let data = part.data.as_ref().and_then(|data| folder_of(data, home)).map(|path| open_tree(&path));
-        Ok(Self { layers, data: data.transpose()?, flavour })
+        let live = part.lowers.iter().map(|lower| matches!(lower, Lower::Machine { .. })).collect();
+        Ok(Self { layers, live, data: data.transpose()?, flavour })
     }
 
     /// The paths at which zeno itself put a file.
@@ -114,14 +118,18 @@ impl Lowers {
 
     /// The contents of a file.
     pub(super) fn read(&self, file: &Node) -> io::Result<Box<dyn Read>> {
+        self.open_contents(file).map(Contents::reader)
+    }
+
+    pub(super) fn open_contents(&self, file: &Node) -> io::Result<Contents> {
         let place = file.places.first().ok_or(Errno::NOENT)?;
         let tree = match &self.layers[place.layer] {
-            Layer::Hide(hide) => return Ok(Box::new(io::Cursor::new(hide.bytes(&place.path)))),
+            Layer::Hide(hide) => return Ok(Contents::Bytes(hide.bytes(&place.path))),
             Layer::Folder(tree) => tree,
         };
         let opened = tree.open_entry(&place.path)?;
         if attribute(&opened, self.flavour.metacopy())?.is_none() {
-            return Ok(Box::new(std::fs::File::from(opened)));
+            return Ok(Contents::File(opened.into()));
         }
         // A stub: its bytes are at the same path further down, or at the path it names.
         let redirect = attribute(&opened, self.flavour.redirect())?;
@@ -132,7 +140,7 @@ impl Lowers {
         let below = self.layers[place.layer + 1..].iter().filter_map(Layer::tree).chain(&self.data);
         for tree in below {
             if tree.look(&path)?.is_some_and(|look| look.entry.kind == FileKind::File) {
-                return Ok(Box::new(std::fs::File::from(tree.open_entry(&path)?)));
+                return Ok(Contents::File(tree.open_entry(&path)?.into()));
             }
         }
         Err(Errno::NOENT.into())
@@ -144,6 +152,24 @@ impl Lowers {
             Some((tree, place)) => tree.open_entry(&place.path).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// As the file system has it; `None` where it is nowhere on disk.
+    pub(super) fn stat(&self, node: &Node) -> io::Result<Option<Stat>> {
+        match node.places.first().and_then(|place| Some((self.layers[place.layer].tree()?, place))) {
+            Some((tree, place)) => tree.stat(&place.path),
+            None => Ok(None),
+        }
+    }
+
+    /// Is it, or what is in it, read from the live machine?
+    pub(super) fn is_live(&self, node: &Node) -> io::Result<bool> {
+        let Some(place) = node.places.first() else { return Ok(false) };
+        let Layer::Folder(tree) = &self.layers[place.layer] else { return Ok(false) };
+        if self.live[place.layer] || node.look.entry.kind != FileKind::File {
+            return Ok(self.live[place.layer]);
+        }
+        Ok(attribute(tree.open_entry(&place.path)?, self.flavour.metacopy())?.is_some())
     }
 
     fn root(&self) -> io::Result<Option<Node>> {

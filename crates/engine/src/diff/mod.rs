@@ -9,6 +9,7 @@
 //!
 //! Never writes, never mounts, never follows a symlink, never leaves a layer.
 
+mod both;
 mod compare;
 mod error;
 mod ignored;
@@ -18,7 +19,7 @@ mod patch;
 mod rename;
 mod report;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tree;
 mod upper;
 mod walk;
@@ -31,6 +32,8 @@ use model::diff::{Detail, Diff};
 use crate::launcher::Rights;
 use crate::view::Plan;
 
+pub(crate) use both::{Area, Both, Contents, Version};
+pub(crate) use compare::same;
 pub use error::DiffError;
 use part::PartDiff;
 

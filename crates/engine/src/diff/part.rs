@@ -14,7 +14,7 @@ use super::tree::Look;
 use super::upper::Upper;
 use super::walk::{Failed, Found, Walk};
 use super::{Ask, DiffError, compare, ignored, rename};
-use crate::capture::files::join;
+use crate::capture::files::{join, split};
 use crate::capture::layer::Flavour;
 use crate::launcher::Rights;
 use crate::view::Part;
@@ -24,10 +24,10 @@ pub(super) struct PartDiff {
     pub(super) mountpoint: PathBuf,
     pub(super) role: Role,
     /// The folder of the overlay that is shown.
-    inner: Vec<u8>,
-    upper: Upper,
-    lowers: Lowers,
-    flavour: Flavour,
+    pub(super) inner: Vec<u8>,
+    pub(super) upper: Upper,
+    pub(super) lowers: Lowers,
+    pub(super) flavour: Flavour,
     pub(super) found: Vec<Found>,
     pub(super) unread: Vec<Vec<u8>>,
     moved: HashSet<Vec<u8>>,
@@ -182,6 +182,18 @@ impl PartDiff {
 
     pub(super) fn is_ignored(&self, found: &Found) -> bool {
         self.ignored.contains(&found.path)
+    }
+
+    /// Does git ignore this path, or a folder it is in?
+    pub(super) fn ignores(&self, path: &[u8]) -> bool {
+        let mut path = path;
+        while !path.is_empty() {
+            if self.ignored.contains(path) {
+                return true;
+            }
+            path = split(path).0;
+        }
+        false
     }
 }
 

@@ -12,7 +12,7 @@ use model::files::FileKind;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-use crate::capture::files::{DIRECTORY, list, open_beneath, split};
+use crate::capture::files::{self, DIRECTORY, Stat, list, open_beneath, split};
 use crate::capture::layer::{Flavour, attribute};
 
 /// An open layer. Its entries are asked for folder by folder, so the last folder is kept open.
@@ -86,6 +86,14 @@ impl Tree {
         let (uid, gid) = (statx.stx_uid, statx.stx_gid);
         let entry = Entry { kind, size, mode: raw_mode & 0o7777, uid, gid, target };
         Ok(Some(Look { entry, is_whiteout }))
+    }
+
+    /// As the file system has it; `None` if it is not there.
+    pub(super) fn stat(&self, path: &[u8]) -> io::Result<Option<Stat>> {
+        let (folder, name) = split(path);
+        let Some(folder) = self.folder(folder)? else { return Ok(None) };
+        let name = if name.is_empty() { b"." } else { name };
+        Ok(files::look(&*folder, name)?.map(|seen| seen.stat))
     }
 
     /// The names in a folder; none if it is gone.

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::lowers::is_marked_whiteout;
 use super::tree::{Look, Marks, Opaque, Tree};
-use crate::capture::files::{join, split};
+use crate::capture::files::{Stat, join, split};
 use crate::capture::layer::Flavour;
 
 #[derive(Debug)]
@@ -93,6 +93,14 @@ impl Upper {
         let found = self.find(path)?.ok_or(Errno::NOENT)?;
         let place = found.places.first().ok_or(Errno::NOENT)?;
         self.layers[place.layer].open_entry(&place.path)
+    }
+
+    /// As the file system has it; `None` if none of the layers has it.
+    pub(crate) fn stat(&self, path: &[u8]) -> io::Result<Option<Stat>> {
+        match self.find(path)?.as_ref().and_then(|found| found.places.first()) {
+            Some(place) => self.layers[place.layer].stat(&place.path),
+            None => Ok(None),
+        }
     }
 
     fn find(&self, path: &[u8]) -> io::Result<Option<Rc<Found>>> {

@@ -5,7 +5,7 @@ mod edits;
 mod fresh;
 mod odd;
 mod random;
-mod tree;
+pub(crate) mod tree;
 mod view;
 
 use std::path::{Path, PathBuf};

@@ -13,19 +13,19 @@ use super::super::{FROZEN_ROOT, Frozen};
 
 /// Everything about an entry that a copy has to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) mode: u32,
-    pub(super) owner: (u32, u32),
-    pub(super) mtime: (i64, u32),
+pub(crate) struct Node {
+    pub(crate) mode: u32,
+    pub(crate) owner: (u32, u32),
+    pub(crate) mtime: (i64, u32),
     /// What is in a file, or where a symlink points.
-    pub(super) text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     /// `user.*` attributes, names and values.
-    pub(super) attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(crate) attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-pub(super) type Tree = BTreeMap<Vec<u8>, Node>;
+pub(crate) type Tree = BTreeMap<Vec<u8>, Node>;
 
-pub(super) fn reality(root: &Path) -> Tree {
+pub(crate) fn reality(root: &Path) -> Tree {
     let mut tree = Tree::new();
     let root = rustix::fs::open(root, DIRECTORY, Mode::empty()).unwrap();
     tree.insert(Vec::new(), node_of_dir(&root));
@@ -130,7 +130,7 @@ fn attributes(file: &OwnedFd) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 /// Fails with the paths that differ, not with two whole trees.
 #[track_caller]
-pub(super) fn assert_same(left: &Tree, right: &Tree) {
+pub(crate) fn assert_same(left: &Tree, right: &Tree) {
     let paths: std::collections::BTreeSet<_> = left.keys().chain(right.keys()).collect();
     let differing: Vec<_> = paths
         .into_iter()

@@ -17,13 +17,13 @@ use crate::launcher::Rights;
 use crate::view::{DiskKind, Lower, Meta, Part, Plan, Root};
 
 /// A frozen workspace with one layer, and an upper over it.
-pub(super) struct Bed {
+pub(crate) struct Bed {
     dir: TempDir,
 }
 
 impl Bed {
     /// Files end in text; a path that ends in `/` is a folder.
-    pub(super) fn new(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let bed = Self { dir: tempfile::tempdir().unwrap() };
         for folder in ["upper/0", "work", "mount"] {
             std::fs::create_dir_all(bed.dir.path().join(folder)).unwrap();
@@ -40,7 +40,7 @@ impl Bed {
         bed
     }
 
-    pub(super) fn lower(&self) -> PathBuf {
+    pub(crate) fn lower(&self) -> PathBuf {
         self.dir.path().join("lower").join(FROZEN_ROOT)
     }
 
@@ -49,7 +49,7 @@ impl Bed {
         self.dir.path().join("upper/0").join(FROZEN_ROOT)
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -71,7 +71,7 @@ impl Bed {
 
     /// Runs a shell script in the workspace, in a mount namespace of its own.
     #[track_caller]
-    pub(super) fn script(&self, script: &str) -> Output {
+    pub(crate) fn script(&self, script: &str) -> Output {
         let is_root = rustix::process::geteuid().is_root();
         let (options, flags) = if is_root { ("redirect_dir=on", "-m") } else { ("userxattr", "-Urm") };
         let dir = self.dir.path().display();
@@ -86,13 +86,18 @@ impl Bed {
     }
 
     pub(super) fn compare(&self) -> Comparison {
-        let plan = plan(&self.path("lower"));
+        self.compare_at(Path::new(WORKSPACE))
+    }
+
+    /// Compares as if the workspace were this folder.
+    pub(crate) fn compare_at(&self, workspace: &Path) -> Comparison {
+        let plan = plan(&self.path("lower"), workspace);
         let ask = Ask {
             home: self.dir.path(),
             upper: &self.path("upper"),
             layers: &self.layers(),
             plan: &plan,
-            workspace: Some(Path::new(WORKSPACE)),
+            workspace: Some(workspace),
             rights: Rights::of_this_process(),
             paths: &[],
         };
@@ -107,6 +112,15 @@ impl Bed {
         let mut patch = Vec::new();
         self.compare().patch(&mut patch).unwrap();
         patch
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        // Overlay's own folder in `work` has no permissions: an ordinary user's temporary folder would stay for ever.
+        if let Err(error) = crate::remove::tree(self.dir.path()) {
+            println!("{} stays: {error}", self.dir.path().display());
+        }
     }
 }
 
@@ -139,10 +153,10 @@ fn line(change: &Change) -> String {
     line
 }
 
-fn plan(lower: &Path) -> Plan {
+fn plan(lower: &Path, workspace: &Path) -> Plan {
     let part = Part {
         name: "0".to_owned(),
-        mountpoint: WORKSPACE.into(),
+        mountpoint: workspace.to_owned(),
         lowers: vec![Lower::Store("lower".into())],
         data: None,
         inner: Some(FROZEN_ROOT.to_owned()),

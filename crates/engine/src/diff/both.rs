@@ -1,0 +1,248 @@
+//! What was and what is, path by path, each within reach: for whoever carries the changes elsewhere.
+//!
+//! Here nothing is renamed. What moved is gone from one path and new at another, with all that came along, so that every
+//! path stands for itself and the answer is the same whether or not the overlay could note a move.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use model::diff::Entry;
+use model::files::FileKind;
+
+use super::compare::{attributes, open_upper};
+use super::lowers::Node;
+use super::part::{PartDiff, Role};
+use super::report::git_folder;
+use super::tree::Opaque;
+use super::walk::{Found, Kind};
+use super::{Comparison, DiffError};
+use crate::capture::files::{Stat, join};
+
+/// One path that is not as it was.
+#[derive(Debug)]
+pub(crate) struct Both<'a> {
+    pub(crate) area: Area,
+    pub(crate) before: Option<Version<'a>>,
+    pub(crate) after: Option<Version<'a>>,
+}
+
+/// Where a path lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Area {
+    Workspace,
+    /// In the workspace, but git would leave it out of a commit.
+    Ignored,
+    Machine,
+    /// Git's own.
+    Git,
+}
+
+/// Something as it stood, or stands, at a path.
+#[derive(Clone, Debug)]
+pub(crate) struct Version<'a> {
+    part: &'a PartDiff,
+    pub(crate) entry: Entry,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// What the sandbox wrote, at this path of the overlay.
+    Written(Vec<u8>),
+    /// What it started from.
+    Below(Node),
+}
+
+/// The bytes of a file.
+#[derive(Debug)]
+pub(crate) enum Contents {
+    File(File),
+    /// Of a file that zeno put in: it stands in the plan.
+    Bytes(Vec<u8>),
+}
+
+impl Contents {
+    pub(crate) fn reader(self) -> Box<dyn Read> {
+        match self {
+            Self::File(file) => Box::new(file),
+            Self::Bytes(bytes) => Box::new(io::Cursor::new(bytes)),
+        }
+    }
+}
+
+impl Comparison {
+    pub(crate) fn workspace(&self) -> Option<&Path> {
+        self.workspace.as_deref()
+    }
+
+    /// Everything that differs, by absolute path.
+    pub(crate) fn both(&self) -> Result<BTreeMap<PathBuf, Both<'_>>, DiffError> {
+        let mut both = BTreeMap::new();
+        for part in &self.parts {
+            let listed: HashSet<&[u8]> = part.found.iter().map(|found| found.path.as_slice()).collect();
+            for found in &part.found {
+                let failed =
+                    |source| DiffError::Compare { path: part.absolute(part.shown(&found.path)), source };
+                Paths { part, listed: &listed, both: &mut both }.add(found).map_err(failed)?;
+            }
+        }
+        Ok(both)
+    }
+
+    /// Absolute paths that could not be read.
+    pub(crate) fn unread(&self) -> impl Iterator<Item = PathBuf> {
+        self.parts.iter().flat_map(|part| part.unread.iter().map(|path| part.absolute(part.shown(path))))
+    }
+
+    /// A folder that stands at the same path before and after, on both sides; `None` if the sandbox did not touch it.
+    pub(crate) fn folder(&self, path: &Path) -> io::Result<Option<(Version<'_>, Version<'_>)>> {
+        let parts = self.parts.iter().filter(|part| path.starts_with(&part.mountpoint));
+        let Some(part) = parts.max_by_key(|part| part.mountpoint.components().count()) else {
+            return Ok(None);
+        };
+        let shown = path.strip_prefix(&part.mountpoint).expect("it was filtered by this");
+        let path = join(&part.inner, shown.as_os_str().as_bytes());
+        let path = path.strip_suffix(b"/").map_or(path.as_slice(), |path| path).to_vec();
+        let Some(look) = part.upper.look(&path)? else { return Ok(None) };
+        let Some(node) = part.lowers.resolve(&path)? else { return Ok(None) };
+        let before = Version { part, entry: node.look.entry.clone(), source: Source::Below(node) };
+        Ok(Some((before, Version { part, entry: look.entry, source: Source::Written(path) })))
+    }
+}
+
+/// Where one part's paths are gathered.
+struct Paths<'a, 'b> {
+    part: &'a PartDiff,
+    listed: &'b HashSet<&'a [u8]>,
+    both: &'b mut BTreeMap<PathBuf, Both<'a>>,
+}
+
+impl<'a> Paths<'a, '_> {
+    fn add(&mut self, found: &'a Found) -> io::Result<()> {
+        if let Some(node) = &found.before {
+            self.was(node);
+        }
+        if let Some(look) = &found.after {
+            let source = Source::Written(found.path.clone());
+            self.is(&found.path, Version { part: self.part, entry: look.entry.clone(), source });
+        }
+        match (&found.before, found.kind) {
+            (Some(node), Kind::Renamed) if node.look.entry.kind == FileKind::Directory => {
+                self.along(&found.path, node)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What came along with a moved folder and is not told of by itself.
+    fn along(&mut self, path: &[u8], folder: &Node) -> io::Result<()> {
+        let part = self.part;
+        let mut pending = vec![(path.to_vec(), folder.clone())];
+        while let Some((path, folder)) = pending.pop() {
+            for node in part.children_before(&folder)? {
+                let path = join(&path, node.name());
+                self.was(&node);
+                let written = part.upper.look(&path)?;
+                if written.as_ref().is_some_and(|look| look.is_whiteout) {
+                    // It went on, and was found elsewhere.
+                    continue;
+                }
+                let is_folder = node.look.entry.kind == FileKind::Directory;
+                if is_folder && (written.is_none() || self.is_merged(&path)?) {
+                    pending.push((path.clone(), node.clone()));
+                }
+                if !self.listed.contains(path.as_slice()) {
+                    // What the sandbox wrote without changing more than its time has that time.
+                    let (entry, source) = match written {
+                        Some(look) => (look.entry, Source::Written(path.clone())),
+                        None => (node.look.entry.clone(), Source::Below(node)),
+                    };
+                    self.is(&path, Version { part, entry, source });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does a folder of the upper show what the folder below it holds? Not if it was made anew, or came from elsewhere.
+    fn is_merged(&self, path: &[u8]) -> io::Result<bool> {
+        let is_folder =
+            self.part.upper.look(path)?.is_some_and(|look| look.entry.kind == FileKind::Directory);
+        let marks = self.part.upper.marks(path)?;
+        Ok(is_folder && marks.opaque != Opaque::Yes && marks.redirect.is_none())
+    }
+
+    fn was(&mut self, node: &Node) {
+        let version =
+            Version { part: self.part, entry: node.look.entry.clone(), source: Source::Below(node.clone()) };
+        self.at(&node.origin).before.get_or_insert(version);
+    }
+
+    fn is(&mut self, path: &[u8], version: Version<'a>) {
+        self.at(path).after.get_or_insert(version);
+    }
+
+    fn at(&mut self, path: &[u8]) -> &mut Both<'a> {
+        let area = match self.part.role {
+            Role::Machine => Area::Machine,
+            Role::Git => Area::Git,
+            Role::Workspace if git_folder(self.part, path).is_some() => Area::Git,
+            Role::Workspace if self.part.ignores(path) => Area::Ignored,
+            Role::Workspace => Area::Workspace,
+        };
+        let absolute = self.part.absolute(self.part.shown(path));
+        self.both.entry(absolute).or_insert(Both { area, before: None, after: None })
+    }
+}
+
+impl Version<'_> {
+    /// The contents of a file.
+    pub(crate) fn contents(&self) -> io::Result<Contents> {
+        match &self.source {
+            Source::Written(path) => open_upper(&self.part.upper, &self.part.lowers, self.part.flavour, path),
+            Source::Below(node) => self.part.lowers.open_contents(node),
+        }
+    }
+
+    /// Extended attributes, names and values.
+    pub(crate) fn attributes(&self) -> io::Result<BTreeMap<CString, Vec<u8>>> {
+        if !matches!(self.entry.kind, FileKind::File | FileKind::Directory) {
+            return Ok(BTreeMap::new());
+        }
+        let opened = match &self.source {
+            Source::Written(path) => Some(self.part.upper.open_entry(path)?),
+            Source::Below(node) => self.part.lowers.open_entry(node)?,
+        };
+        opened.map_or_else(|| Ok(BTreeMap::new()), |opened| attributes(&opened))
+    }
+
+    /// As the file system has it; `None` where it is nowhere on disk.
+    pub(crate) fn stat(&self) -> io::Result<Option<Stat>> {
+        match &self.source {
+            Source::Written(path) => self.part.upper.stat(path),
+            Source::Below(node) => self.part.lowers.stat(node),
+        }
+    }
+
+    /// The inode of a file that the sandbox gave several names. All that a sandbox writes is on one file system.
+    pub(crate) fn shared_inode(&self) -> io::Result<Option<u64>> {
+        match &self.source {
+            Source::Written(path) if self.entry.kind == FileKind::File => {
+                Ok(self.part.upper.stat(path)?.filter(|stat| stat.nlink > 1).map(|stat| stat.ino))
+            }
+            Source::Written(_) | Source::Below(_) => Ok(None),
+        }
+    }
+
+    /// Is it read from the live machine, so that it may have changed since the sandbox was made?
+    pub(crate) fn is_live(&self) -> io::Result<bool> {
+        match &self.source {
+            Source::Written(_) => Ok(false),
+            Source::Below(node) => self.part.lowers.is_live(node),
+        }
+    }
+}

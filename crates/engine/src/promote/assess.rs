@@ -1,0 +1,290 @@
+//! What a promotion would do, and what stands in its way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use model::exec::Text;
+use model::files::FileKind;
+use model::promotion::{
+    Action, Assessment, Conflict, ConflictReason, Did, Executes, ExecutesList, OnConflict, Planned, Refusal,
+    RefusalReason, Side,
+};
+
+use super::judge::{Blend, Judgement, Sides};
+use super::plan::{self, Work};
+use super::reality::{Now, Reality, Spot};
+use super::select::{Selection, select};
+use super::{Ask, PromoteError, refuse};
+use crate::diff::{Area, Both, Comparison, Version};
+use crate::launcher::Rights;
+
+/// An assessment, and all that is needed to apply it.
+#[derive(Debug)]
+pub struct Assessed<'a> {
+    pub report: Assessment,
+    pub(super) reality: Reality,
+    pub(super) work: Work<'a>,
+}
+
+impl Assessed<'_> {
+    /// The files that neither side has seen as they would become: absolute path and contents.
+    pub fn merged(&self) -> impl Iterator<Item = (PathBuf, &[u8])> {
+        self.work.merged().map(|(spot, bytes)| (self.reality.absolute(&spot), bytes))
+    }
+}
+
+/// One path, and what becomes of it.
+#[derive(Debug)]
+pub(super) struct Outcome<'a> {
+    pub(super) spot: Spot,
+    pub(super) both: Both<'a>,
+    pub(super) now: Now,
+    pub(super) fate: Fate,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Reality stays as it is.
+    Stay(Stay),
+    /// Reality gets the sandbox's version, or what the sandbox deleted goes.
+    Ours,
+    Blend(Blend),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// It is like this already.
+    Same,
+    /// The user said so.
+    Kept,
+    /// Nobody said what to do.
+    Undecided,
+}
+
+impl Fate {
+    pub(super) fn stays(&self) -> bool {
+        matches!(self, Self::Stay(_))
+    }
+}
+
+/// Assesses. Changes nothing.
+pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
+    let comparison = ask.comparison;
+    let roots = comparison.workspace().map(Path::to_owned).into_iter().chain([PathBuf::from("/")]);
+    let reality = Reality::open(&roots.collect::<Vec<_>>())?;
+    let both = comparison.both().map_err(PromoteError::Compare)?;
+    let Selection { chosen, left_out } = select(both, ask);
+    let root = comparison.workspace().map(|root| Text::from(root.to_owned()));
+    let rights = Rights::of_this_process();
+    let mut gathered = Gathered {
+        ask,
+        reality: &reality,
+        rights,
+        executes: ExecutesList::built_in(),
+        report: Assessment { root, left_out, ..Assessment::default() },
+        outcomes: BTreeMap::new(),
+    };
+    let new_folders: BTreeSet<PathBuf> =
+        chosen.iter().filter(|(_, both)| becomes_folder(both)).map(|(path, _)| path.clone()).collect();
+    for (path, both) in chosen {
+        let spot = reality.spot(&path).expect("every absolute path is beneath `/`");
+        let comes_with_folder = path.parent().is_some_and(|parent| new_folders.contains(parent));
+        let done = gathered.path(&path, spot, both, comes_with_folder);
+        done.map_err(|source| PromoteError::Look { path, source })?;
+    }
+    gathered.unread();
+    gathered.more_in_folders()?;
+    let Gathered { mut report, mut outcomes, .. } = gathered;
+    plan::settle(&mut outcomes);
+    tell(&mut report, outcomes.iter().map(|(path, outcome)| (told(comparison, path), outcome)));
+    let work = if report.is_clear() {
+        plan::plan(comparison, &reality, rights, ask.since, outcomes)?
+    } else {
+        Work::default()
+    };
+    Ok(Assessed { report, reality, work })
+}
+
+/// What is gathered while path after path is looked at.
+struct Gathered<'b, 'a> {
+    ask: &'b Ask<'a>,
+    reality: &'b Reality,
+    rights: Rights,
+    executes: ExecutesList,
+    report: Assessment,
+    outcomes: BTreeMap<PathBuf, Outcome<'a>>,
+}
+
+impl<'a> Gathered<'_, 'a> {
+    fn path(&mut self, path: &Path, spot: Spot, both: Both<'a>, comes_with_folder: bool) -> io::Result<()> {
+        let told = self.told(path);
+        if let Some(version) = &both.after
+            && let Some(reason) = refuse::coming(version, self.rights)?
+        {
+            self.report.refused.push(Refusal { path: told, reason });
+            return Ok(());
+        }
+        let now = self.reality.look(&spot)?;
+        let since = self.ask.since;
+        let sides =
+            Sides { both: &both, now: &now, reality: self.reality, spot: &spot, since, comes_with_folder };
+        let fate = match sides.judge()? {
+            Judgement::Nothing => return Ok(()),
+            Judgement::Same => Fate::Stay(Stay::Same),
+            Judgement::Take => Fate::Ours,
+            Judgement::Merge(blend) => Fate::Blend(blend),
+            Judgement::Conflict(reason) => self.conflict(&told, &sides, reason)?,
+        };
+        if !fate.stays() {
+            let reason = match &now {
+                Now::Present(real) if now.is_folder() && is_folder(both.after.as_ref()) => {
+                    refuse::dressing(real, self.rights)
+                }
+                _ => refuse::moving(self.reality, &spot, &now, self.rights)?,
+            };
+            if let Some(reason) = reason {
+                self.report.refused.push(Refusal { path: told.clone(), reason });
+            }
+            self.would_execute(path, &told, both.after.as_ref());
+        }
+        self.outcomes.insert(path.to_owned(), Outcome { spot, both, now, fate });
+        Ok(())
+    }
+
+    fn conflict(&mut self, told: &Text, sides: &Sides<'_>, reason: ConflictReason) -> io::Result<Fate> {
+        let ours_possible = reason != ConflictReason::FolderReplaced;
+        match self.ask.resolutions.of(told) {
+            OnConflict::Ours if ours_possible => return Ok(Fate::Ours),
+            OnConflict::Theirs => return Ok(Fate::Stay(Stay::Kept)),
+            OnConflict::Ours | OnConflict::Abort => {}
+        }
+        let Both { before, after, .. } = sides.both;
+        let ours = match reason {
+            ConflictReason::FolderHoldsMore => Did::Delete,
+            _ => sides.ours()?,
+        };
+        let entry = |version: &Option<Version<'_>>| version.as_ref().map(|version| version.entry.clone());
+        self.report.conflicts.push(Conflict {
+            path: told.clone(),
+            reason,
+            before: entry(before),
+            ours: Side { did: ours, entry: entry(after) },
+            theirs: Side { did: sides.theirs()?, entry: sides.now.real().map(|real| real.entry.clone()) },
+            ours_possible,
+        });
+        Ok(Fate::Stay(Stay::Undecided))
+    }
+
+    fn would_execute(&mut self, path: &Path, told: &Text, after: Option<&Version<'_>>) {
+        let Some(after) = after.filter(|after| after.entry.kind != FileKind::Directory) else { return };
+        let is_link = after.entry.kind == FileKind::Symlink;
+        match self.executes.reason(path, is_link, self.ask.home) {
+            Some(why) if !self.ask.allow_executes => {
+                self.report.executes.push(Executes { path: told.clone(), why: why.to_owned() });
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// What could not be compared might have been part of it.
+    fn unread(&mut self) {
+        let workspace = self.ask.comparison.workspace();
+        for path in self.ask.comparison.unread() {
+            let in_workspace = workspace.is_some_and(|workspace| path.starts_with(workspace));
+            let is_meant = match self.ask.paths {
+                [] => in_workspace && !path.components().any(|name| name.as_os_str() == ".git"),
+                paths => paths.iter().any(|asked| path.starts_with(asked)),
+            };
+            let is_masked = self.ask.masked.iter().any(|masked| path.starts_with(masked));
+            if is_meant && !is_masked {
+                let refusal = Refusal { path: self.told(&path), reason: RefusalReason::Unreadable };
+                self.report.refused.push(refusal);
+            }
+        }
+    }
+
+    /// A folder that is to go may hold things that the sandbox never saw: added since, masked, or never captured.
+    fn more_in_folders(&mut self) -> Result<(), PromoteError> {
+        let mut more = Vec::new();
+        for (path, outcome) in &self.outcomes {
+            if outcome.fate.stays() || !outcome.now.is_folder() || is_folder(outcome.both.after.as_ref()) {
+                continue;
+            }
+            for (path, spot) in self.children(path, &outcome.spot)? {
+                if !self.outcomes.contains_key(&path) {
+                    more.push((path, spot));
+                }
+            }
+        }
+        while let Some((path, spot)) = more.pop() {
+            let failed = |source| PromoteError::Look { path: path.clone(), source };
+            let now = self.reality.look(&spot).map_err(failed)?;
+            let both = Both { area: Area::Workspace, before: None, after: None };
+            let (reality, since) = (self.reality, self.ask.since);
+            let sides =
+                Sides { both: &both, now: &now, reality, spot: &spot, since, comes_with_folder: false };
+            let told = self.told(&path);
+            let fate = self.conflict(&told, &sides, ConflictReason::FolderHoldsMore).map_err(failed)?;
+            // Whoever decides for the sandbox lets it go along, with all that is in it.
+            if !fate.stays() && now.is_folder() {
+                more.extend(self.children(&path, &spot)?);
+            }
+            self.outcomes.insert(path, Outcome { spot, both, now, fate });
+        }
+        Ok(())
+    }
+
+    fn children(&self, path: &Path, spot: &Spot) -> Result<Vec<(PathBuf, Spot)>, PromoteError> {
+        let names = self.reality.names(spot);
+        let names = names.map_err(|source| PromoteError::Look { path: path.to_owned(), source })?;
+        Ok(names.iter().map(|name| (path.join(OsStr::from_bytes(name)), spot.child(name))).collect())
+    }
+
+    /// The path as it is shown.
+    fn told(&self, path: &Path) -> Text {
+        told(self.ask.comparison, path)
+    }
+}
+
+fn told(comparison: &Comparison, path: &Path) -> Text {
+    match comparison.workspace().and_then(|root| path.strip_prefix(root).ok()) {
+        Some(inside) if inside.as_os_str().is_empty() => Text::from("."),
+        Some(inside) => Text::from(inside.to_owned()),
+        None => Text::from(path.to_owned()),
+    }
+}
+
+/// Writes down what becomes of each path.
+fn tell<'b, 'a: 'b>(report: &mut Assessment, outcomes: impl Iterator<Item = (Text, &'b Outcome<'a>)>) {
+    let actions = outcomes.filter_map(|(path, outcome)| {
+        let action = match &outcome.fate {
+            Fate::Stay(Stay::Same) => Action::Same,
+            Fate::Stay(Stay::Kept) => Action::Keep,
+            Fate::Stay(Stay::Undecided) => return None,
+            Fate::Ours if outcome.both.after.is_none() => Action::Delete,
+            Fate::Ours if outcome.now.real().is_none() => Action::Create,
+            Fate::Ours => Action::Modify,
+            Fate::Blend(_) => Action::Merge,
+        };
+        Some(Planned { path, action })
+    });
+    report.actions.extend(actions);
+    report.actions.sort_by(|one, other| order(one).cmp(&order(other)));
+}
+
+/// Deletions first: nobody may miss them at the end of a long list.
+fn order(planned: &Planned) -> (bool, &Text) {
+    (planned.action != Action::Delete, &planned.path)
+}
+
+/// Does the sandbox make a folder of it?
+fn becomes_folder(both: &Both<'_>) -> bool {
+    is_folder(both.after.as_ref()) && !is_folder(both.before.as_ref())
+}
+
+fn is_folder(version: Option<&Version<'_>>) -> bool {
+    version.is_some_and(|version| version.entry.kind == FileKind::Directory)
+}

@@ -1,0 +1,93 @@
+//! Which of the sandbox's changes are to be promoted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use model::exec::Text;
+use model::files::FileKind;
+use model::promotion::LeftOut;
+
+use super::Ask;
+use crate::diff::{Area, Both, Version};
+
+/// What was chosen, and what was left out of it.
+pub(super) struct Selection<'a> {
+    pub(super) chosen: BTreeMap<PathBuf, Both<'a>>,
+    pub(super) left_out: LeftOut,
+}
+
+pub(super) fn select<'a>(mut both: BTreeMap<PathBuf, Both<'a>>, ask: &Ask<'_>) -> Selection<'a> {
+    let mut left_out = LeftOut::default();
+    both.retain(|path, both| {
+        let is_masked = ask.masked.iter().any(|masked| path.starts_with(masked));
+        if is_masked {
+            left_out.masked.push(Text::from(path.clone()));
+        } else if both.area == Area::Git {
+            let folder = Text::from(git_folder(path));
+            if !left_out.git.contains(&folder) {
+                left_out.git.push(folder);
+            }
+        }
+        !is_masked && both.area != Area::Git
+    });
+    let mut chosen: BTreeSet<PathBuf> = BTreeSet::new();
+    chosen.extend(
+        both.iter().filter(|(path, both)| is_meant(path, both.area, ask)).map(|(path, _)| path.clone()),
+    );
+    let needed: Vec<PathBuf> = both.keys().filter(|path| is_needed(path, &both, &chosen)).cloned().collect();
+    chosen.extend(needed);
+    both.retain(|path, both| {
+        if chosen.contains(path) {
+            return true;
+        }
+        *match both.area {
+            Area::Ignored => &mut left_out.ignored,
+            Area::Machine => &mut left_out.machine,
+            Area::Workspace | Area::Git => &mut left_out.unnamed,
+        } += 1;
+        false
+    });
+    Selection { chosen: both, left_out }
+}
+
+/// Ignored files and the machine have to be named: a build folder is made again, and nobody expects `/etc` to change.
+fn is_meant(path: &Path, area: Area, ask: &Ask<'_>) -> bool {
+    let is_named = ask.paths.iter().any(|named| path.starts_with(named));
+    match area {
+        Area::Workspace => ask.paths.is_empty() || is_named,
+        Area::Ignored | Area::Machine => is_named,
+        Area::Git => false,
+    }
+}
+
+/// A folder cannot go without what is in it, nor can something come without the folder it is in.
+fn is_needed(path: &Path, both: &BTreeMap<PathBuf, Both<'_>>, chosen: &BTreeSet<PathBuf>) -> bool {
+    if chosen.contains(path) {
+        return false;
+    }
+    let Some(this) = both.get(path) else { return false };
+    let goes_along = this.before.is_some()
+        && path.ancestors().skip(1).any(|above| {
+            chosen.contains(above)
+                && both
+                    .get(above)
+                    .is_some_and(|above| is_folder(above.before.as_ref()) && !is_folder(above.after.as_ref()))
+        });
+    let is_way = is_folder(this.after.as_ref())
+        && !is_folder(this.before.as_ref())
+        && chosen
+            .range(path.to_owned()..)
+            .take_while(|below| below.starts_with(path))
+            .any(|below| both.get(below).is_some_and(|below| below.after.is_some()));
+    goes_along || is_way
+}
+
+fn is_folder(version: Option<&Version<'_>>) -> bool {
+    version.is_some_and(|version| version.entry.kind == FileKind::Directory)
+}
+
+/// The folder of git's own in which a path lies.
+fn git_folder(path: &Path) -> PathBuf {
+    let folder = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == ".git"));
+    folder.or(path.parent()).unwrap_or(path).to_owned()
+}

@@ -1,0 +1,153 @@
+//! Building what is to come, out of sight.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+
+use model::exec::Text;
+use rustix::fs::{AtFlags, Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use super::garb::Garb;
+use super::moves::Tree;
+use super::reality::{Reality, Spot};
+use crate::capture::copy::copy_bytes;
+use crate::capture::files::{join, list, look, look_at, open_beneath, split};
+use crate::diff::{Contents, Version};
+
+/// One thing that is to come.
+#[derive(Debug)]
+pub(super) struct Sprout<'a> {
+    /// Below the path that is moved; empty for that itself.
+    pub(super) path: Vec<u8>,
+    pub(super) matter: Matter<'a>,
+    pub(super) garb: Garb,
+}
+
+/// What it is made of.
+#[derive(Debug)]
+pub(super) enum Matter<'a> {
+    Folder,
+    Link(Text),
+    /// The sandbox's file.
+    Version(Version<'a>),
+    /// Reality's file, dressed differently.
+    Reality(Spot),
+    Merged(Vec<u8>),
+}
+
+impl Sprout<'_> {
+    /// Where it will be.
+    pub(super) fn spot(&self, top: &Spot) -> Spot {
+        if self.path.is_empty() { top.clone() } else { top.child(&self.path) }
+    }
+}
+
+/// Files of the sandbox that have several names, by inode: where the first was built.
+pub(super) type Links = HashMap<u64, Vec<u8>>;
+
+/// Builds a tree in a folder under a name, and returns what it looks like. It is on disk after [`Stage::sync`].
+///
+/// [`Stage::sync`]: super::stage::Stage::sync
+pub(super) fn build(
+    sprouts: &[Sprout<'_>],
+    reality: &Reality,
+    stage: &OwnedFd,
+    slot: &str,
+    links: &mut Links,
+) -> io::Result<Tree> {
+    for sprout in sprouts {
+        let path = join(slot.as_bytes(), &sprout.path);
+        let path = path.strip_suffix(b"/").map_or(path.as_slice(), |path| path);
+        let (folder, name) = split(path);
+        let folder = open_beneath(stage, folder)?;
+        match &sprout.matter {
+            // Dressed when it is full.
+            Matter::Folder => rustix::fs::mkdirat(&folder, name, Mode::RWXU)?,
+            Matter::Link(target) => {
+                rustix::fs::symlinkat(target.as_os_str(), &folder, name)?;
+                sprout.garb.put_on_link(&folder, name)?;
+            }
+            Matter::Version(version) => {
+                if link(version, stage, &folder, name, path, links)? {
+                    continue;
+                }
+                match version.contents()? {
+                    Contents::File(source) => copy(&source.into(), &folder, name, &sprout.garb)?,
+                    Contents::Bytes(bytes) => write(&bytes, &folder, name, &sprout.garb)?,
+                }
+            }
+            Matter::Reality(spot) => copy(&reality.open_entry(spot)?, &folder, name, &sprout.garb)?,
+            Matter::Merged(bytes) => write(bytes, &folder, name, &sprout.garb)?,
+        }
+    }
+    // Each folder after all that is in it.
+    for sprout in sprouts.iter().rev().filter(|sprout| matches!(sprout.matter, Matter::Folder)) {
+        let path = join(slot.as_bytes(), &sprout.path);
+        let path = path.strip_suffix(b"/").map_or(path.as_slice(), |path| path);
+        let folder = open_beneath(stage, path)?;
+        sprout.garb.put_on(&folder)?;
+    }
+    Tree::of(stage, slot.as_bytes())?.ok_or_else(|| Errno::NOENT.into())
+}
+
+/// Makes another name for a file that was built already, if the sandbox has it as one.
+fn link(
+    version: &Version<'_>,
+    stage: &OwnedFd,
+    folder: &OwnedFd,
+    name: &[u8],
+    path: &[u8],
+    links: &mut Links,
+) -> io::Result<bool> {
+    let Some(inode) = version.shared_inode()? else { return Ok(false) };
+    let Some(first) = links.get(&inode) else {
+        links.insert(inode, path.to_vec());
+        return Ok(false);
+    };
+    let (first_folder, first_name) = split(first);
+    rustix::fs::linkat(open_beneath(stage, first_folder)?, first_name, folder, name, AtFlags::empty())?;
+    Ok(true)
+}
+
+fn copy(source: &OwnedFd, folder: &OwnedFd, name: &[u8], garb: &Garb) -> io::Result<()> {
+    let target = openat(folder, name, CREATE, Mode::RUSR | Mode::WUSR)?;
+    copy_bytes(source, &target, &look_at(source)?)?;
+    garb.put_on(&target)
+}
+
+fn write(bytes: &[u8], folder: &OwnedFd, name: &[u8], garb: &Garb) -> io::Result<()> {
+    let mut target = File::from(openat(folder, name, CREATE, Mode::RUSR | Mode::WUSR)?);
+    target.write_all(bytes)?;
+    garb.put_on(&target.into())
+}
+
+impl Tree {
+    /// Looks at everything at and below a name; `None` if there is nothing.
+    pub(super) fn of(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Self>> {
+        let Some(top) = look(&folder, name)? else { return Ok(None) };
+        let mut tree = Self { top: top.stat, below: Vec::new() };
+        if !tree.is_folder() {
+            return Ok(Some(tree));
+        }
+        let top = open_beneath(&folder, name)?;
+        let mut pending = vec![Vec::new()];
+        while let Some(path) = pending.pop() {
+            let folder = open_beneath(&top, &path)?;
+            for (name, _) in list(&folder)? {
+                let Some(seen) = look(&folder, &name)? else { continue };
+                let path = join(&path, &name);
+                if seen.stat.file_type() == rustix::fs::FileType::Directory {
+                    pending.push(path.clone());
+                }
+                tree.below.push((Text(path), seen.stat));
+            }
+        }
+        tree.below.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(Some(tree))
+    }
+}
+
+const CREATE: OFlags =
+    OFlags::RDWR.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

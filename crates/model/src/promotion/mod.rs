@@ -1,0 +1,350 @@
+//! Promotion: what a sandbox changed, brought into reality, and what stands in the way.
+
+mod executes;
+mod matrix;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::diff::Entry;
+use crate::exec::Text;
+use crate::id::{PromotionId, SandboxId};
+use crate::sandbox::Actor;
+
+pub use executes::{ExecutesList, ExecutesRule};
+pub use matrix::{Deed, Ground, Outcome, outcome};
+
+/// A promotion's record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Promotion {
+    pub id: PromotionId,
+    pub sandbox: SandboxId,
+    /// Names exactly the state that was promoted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    pub when: Timestamp,
+    pub actor: Actor,
+    /// The workspace, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Text>,
+    pub counts: Counts,
+    pub state: PromotionState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PromotionState {
+    /// Under way. After a crash it becomes one of the others.
+    Applying,
+    Applied,
+    /// Given up: reality is as it was.
+    Failed,
+    Undone,
+}
+
+/// How many paths were, or would be, touched in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    pub deleted: u64,
+    pub created: u64,
+    pub modified: u64,
+    pub merged: u64,
+    /// Reality's version stays, because the user said so.
+    pub kept: u64,
+    /// Reality has the same already.
+    pub same: u64,
+}
+
+/// What a promotion would do, and what stands in its way. Paths are relative to the root within the workspace (`.` is the
+/// root itself), absolute elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Assessment {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<Text>,
+    /// Deletions first, then by path.
+    pub actions: Vec<Planned>,
+    /// Changed on both sides, and not decided by the user.
+    pub conflicts: Vec<Conflict>,
+    /// What is never promoted.
+    pub refused: Vec<Refusal>,
+    /// What would execute on the host by itself, and was not allowed.
+    pub executes: Vec<Executes>,
+    pub left_out: LeftOut,
+}
+
+impl Assessment {
+    /// May it be applied?
+    #[must_use]
+    pub fn is_clear(&self) -> bool {
+        self.conflicts.is_empty() && self.refused.is_empty() && self.executes.is_empty()
+    }
+
+    /// Are there files that neither side has seen as they would become?
+    #[must_use]
+    pub fn has_merges(&self) -> bool {
+        self.actions.iter().any(|planned| planned.action == Action::Merge)
+    }
+
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for planned in &self.actions {
+            let count = match planned.action {
+                Action::Delete => &mut counts.deleted,
+                Action::Create => &mut counts.created,
+                Action::Modify => &mut counts.modified,
+                Action::Merge => &mut counts.merged,
+                Action::Keep => &mut counts.kept,
+                Action::Same => &mut counts.same,
+            };
+            *count += 1;
+        }
+        counts
+    }
+}
+
+/// One path, and what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Planned {
+    pub path: Text,
+    pub action: Action,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Delete,
+    Create,
+    Modify,
+    /// Both sides changed it, in different places.
+    Merge,
+    /// Reality's version stays, because the user said so.
+    Keep,
+    /// Reality has the same already.
+    Same,
+}
+
+/// A path that both sides changed, and not in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conflict {
+    pub path: Text,
+    pub reason: ConflictReason,
+    /// What both sides started from; absent if there was nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Entry>,
+    /// The sandbox.
+    pub ours: Side,
+    /// Reality.
+    pub theirs: Side,
+    /// Can it be decided for the sandbox? Not where reality has no place for it any more.
+    pub ours_possible: bool,
+}
+
+/// One side of a conflict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    pub did: Did,
+    /// What is there now; absent if there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Entry>,
+}
+
+/// What somebody did with a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Did {
+    Nothing,
+    Create,
+    /// Other bytes, or another link target.
+    Edit,
+    Delete,
+    /// Permissions, owner or extended attributes.
+    Attributes,
+    /// A file became a folder, a folder a link, and so on.
+    ChangeType,
+    /// It was read live and has changed since the sandbox was made; nobody knows how.
+    Something,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConflictReason {
+    /// Both edited the same lines, or it is not text.
+    SameLines,
+    /// Both set the permissions, owner or an extended attribute, to different values.
+    SameAttributes,
+    BothCreated,
+    /// One changed what the other deleted, or turned into something else.
+    ChangedAndGone,
+    /// The sandbox removed the folder, and reality has something in it that the sandbox never saw.
+    FolderHoldsMore,
+    /// The folder it is in is gone from reality.
+    FolderGone,
+    /// The folder it is in is a file or a symbolic link in reality. It is never followed.
+    FolderReplaced,
+    /// It was read live, and reality has changed it since the sandbox was made.
+    MovedOn,
+}
+
+impl ConflictReason {
+    /// One sentence for people.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::SameLines => "both changed the same lines, or it is not text",
+            Self::SameAttributes => "both changed its permissions, owner or attributes, to different values",
+            Self::BothCreated => "both created it, differently",
+            Self::ChangedAndGone => "one changed what the other deleted or turned into something else",
+            Self::FolderHoldsMore => {
+                "the sandbox removed the folder, and here is something in it that the sandbox never saw"
+            }
+            Self::FolderGone => "the folder it is in is gone",
+            Self::FolderReplaced => "the folder it is in has become a file or a symbolic link",
+            Self::MovedOn => "it has changed since the sandbox was made",
+        }
+    }
+}
+
+/// Whose version wins where both sides changed a path and they cannot be merged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnConflict {
+    /// The sandbox's.
+    Ours,
+    /// Reality's.
+    Theirs,
+    /// Nobody's: nothing is promoted.
+    #[default]
+    Abort,
+}
+
+/// How conflicts are decided: for all paths, and for some.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resolutions {
+    pub otherwise: OnConflict,
+    /// By path as the assessment shows it. A folder stands for all that is in it.
+    #[schemars(with = "BTreeMap<String, OnConflict>")]
+    pub paths: BTreeMap<String, OnConflict>,
+}
+
+impl Resolutions {
+    /// The decision for a path: that of the nearest folder, or of the path itself.
+    #[must_use]
+    pub fn of(&self, path: &Text) -> OnConflict {
+        let path = std::path::Path::new(path.as_os_str());
+        let nearest = path.ancestors().find_map(|path| self.paths.get(path.to_str()?));
+        nearest.copied().unwrap_or(self.otherwise)
+    }
+}
+
+/// A path that cannot be promoted, whoever asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    pub path: Text,
+    pub reason: RefusalReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalReason {
+    /// A set-user-id or set-group-id bit on a file.
+    SetId,
+    /// A file capability: rights that come with running it.
+    Capability,
+    Device,
+    /// A pipe or a socket.
+    Endpoint,
+    /// It belongs to somebody whom this user may not give files to.
+    Owner,
+    /// The sandbox's version cannot be read.
+    Unreadable,
+    /// This user may not write to the folder it is in.
+    NotWritable,
+    /// Something is mounted there.
+    Mount,
+}
+
+impl RefusalReason {
+    /// Why, for people.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::SetId => "it has a set-user-id or set-group-id bit",
+            Self::Capability => "it carries a file capability",
+            Self::Device => "it is a device",
+            Self::Endpoint => "it is a pipe or a socket",
+            Self::Owner => "it belongs to somebody to whom you may not give files",
+            Self::Unreadable => "what the sandbox has there cannot be read",
+            Self::NotWritable => "you may not write to its folder",
+            Self::Mount => "another file system is mounted there",
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::SetId => "remove the bit inside (`chmod u-s,g-s`), or set it yourself after promoting",
+            Self::Capability => "remove it inside (`setcap -r`), or set it yourself after promoting",
+            Self::Device | Self::Endpoint => "remove it inside, or name the other paths with `--paths`",
+            Self::Owner => "promote as root, or name the other paths with `--paths`",
+            Self::Unreadable => {
+                "make it readable inside (`chmod u+r`), or name the other paths with `--paths`"
+            }
+            Self::NotWritable => "promote as somebody who may, or name the other paths with `--paths`",
+            Self::Mount => "unmount it first, or name the other paths with `--paths`",
+        }
+    }
+}
+
+/// A path that would execute on the host without anyone asking for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Executes {
+    pub path: Text,
+    /// What makes it run.
+    pub why: String,
+}
+
+/// Changes of the sandbox that are not part of the promotion.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// In the workspace, ignored by git. They are promoted where they are named.
+    pub ignored: u64,
+    /// Outside of the workspace. They are promoted where they are named.
+    pub machine: u64,
+    /// In the workspace, but not among the named paths.
+    pub unnamed: u64,
+    /// Masked paths: never promoted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masked: Vec<Text>,
+    /// Git's own folders: never promoted as files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub git: Vec<Text>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_decision_counts() {
+        let paths = [("d".to_owned(), OnConflict::Ours), ("d/e".to_owned(), OnConflict::Theirs)];
+        let resolutions = Resolutions { otherwise: OnConflict::Abort, paths: paths.into() };
+        let of = |path: &str| resolutions.of(&Text::from(path));
+        assert_eq!(
+            ["a", "d", "d/x", "d/e", "d/e/x", "de"].map(of),
+            [
+                OnConflict::Abort,
+                OnConflict::Ours,
+                OnConflict::Ours,
+                OnConflict::Theirs,
+                OnConflict::Theirs,
+                OnConflict::Abort
+            ]
+        );
+    }
+}
