@@ -13,6 +13,7 @@ mod limits;
 mod problem;
 mod provision;
 mod snapshot;
+mod squash;
 mod stock;
 mod store;
 mod talk;
@@ -43,6 +44,7 @@ use store::Stored;
 pub use host::doctor;
 pub use problem::NativeError;
 pub use snapshot::Saved;
+pub use squash::{Change, DEEPEST};
 
 /// The backend. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -57,6 +59,7 @@ struct Inner {
     captures: Captures,
     layers: Layers,
     layer_sizes: Mutex<HashMap<LayerId, Size>>,
+    squashed: squash::Squashed,
     /// What the caps shared by all sandboxes do not cover here.
     shared_caveats: Vec<Caveat>,
     stock: stock::Stock,
@@ -138,6 +141,7 @@ impl Native {
             captures,
             layers,
             layer_sizes: Mutex::default(),
+            squashed: squash::Squashed::default(),
             shared_caveats: shared.caveats,
             stock: stock::Stock::default(),
             held: Mutex::default(),

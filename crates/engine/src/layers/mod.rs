@@ -7,6 +7,7 @@
 
 mod copy;
 mod error;
+pub(crate) mod squash;
 mod top;
 mod trash;
 
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 use model::LayerId;
 
+use crate::capture::layer::Flavour;
+use crate::launcher::Rights;
 use crate::view::{Lower, Part, Plan};
 
 pub use error::LayerError;
@@ -163,6 +166,29 @@ impl Layers {
         });
         match filled {
             Ok(()) => fs::rename(&half, self.path(layer)).map_err(failed),
+            Err(error) => {
+                self.trash.take(&half)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes one layer of several that lie on each other in a stack, top first. They stay as they are.
+    pub fn squash(&self, run: &[LayerId], into: LayerId, plan: &Plan) -> Result<(), LayerError> {
+        let failed = |source| LayerError::Squash { layer: into, source };
+        let flavour = match Rights::of_this_process() {
+            Rights::Root => Flavour::Trusted,
+            Rights::User { .. } => Flavour::User,
+        };
+        let half = self.folder.join(format!("{into}{HALF}"));
+        fs::create_dir(&half).map_err(failed)?;
+        let filled = plan.parts.iter().try_for_each(|part| {
+            let folders = run.iter().filter_map(|layer| self.of_part(*layer, part).transpose());
+            let folders = folders.collect::<Result<Vec<_>, _>>()?;
+            squash::merge(&folders, &half.join(&part.name), flavour).map_err(failed)
+        });
+        match filled {
+            Ok(()) => fs::rename(&half, self.path(into)).map_err(failed),
             Err(error) => {
                 self.trash.take(&half)?;
                 Err(error)
