@@ -128,6 +128,7 @@ impl Native {
         let captures = Captures::open(&home.join("captures"), live, masks.workspace.clone())?;
         let layers = Layers::open(&home)?;
         recover(&home, &captures, &layers, &machine)?;
+        let squashed = squash::Squashed::read(&layers)?;
         stock::sweep(&home)?;
         let shared = machine.cgroup.shared()?;
         let join = shared.cgroup.iter().flat_map(Cgroup::process_files).collect();
@@ -141,7 +142,7 @@ impl Native {
             captures,
             layers,
             layer_sizes: Mutex::default(),
-            squashed: squash::Squashed::default(),
+            squashed,
             shared_caveats: shared.caveats,
             stock: stock::Stock::default(),
             held: Mutex::default(),

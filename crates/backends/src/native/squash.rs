@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use engine::layers::Layers;
 use model::{LayerId, Problem, SandboxId};
 
 use super::problem::NativeError;
@@ -70,7 +71,7 @@ impl Inner {
         let stacks = snapshots.into_iter().map(|saved| saved.0).chain(sandboxes);
         for mut stored in stacks.filter(|stored| stored.layers.len() > DEEPEST) {
             // A sandbox that runs may still stand on what was made one long ago.
-            self.squashed.apply(&mut stored, self);
+            self.squashed.apply(&mut stored.layers, &self.layers);
             if stored.layers.len() > DEEPEST {
                 let run = stored.layers.split_off(stored.layers.len() - DEEPEST);
                 self.layers.squash(&run, into, &stored.plan)?;
@@ -86,7 +87,7 @@ impl Inner {
     pub(super) fn change_over(&self, id: SandboxId) -> Result<Stored, NativeError> {
         let folder = Folder::of(&self.home, id);
         let mut stored = folder.settle(&self.layers)?;
-        if self.squashed.apply(&mut stored, self) {
+        if self.squashed.apply(&mut stored.layers, &self.layers) {
             folder.replace(&stored)?;
         }
         Ok(stored)
@@ -97,10 +98,8 @@ impl Inner {
         let mut awaited = BTreeSet::new();
         for stored in self.stored_sandboxes()? {
             let mut stack = stored.layers;
-            for change in self.squashed.lock().iter() {
-                if change.apply(&mut stack) {
-                    awaited.insert(change.into);
-                }
+            if self.squashed.apply(&mut stack, &self.layers) {
+                awaited.extend(stack);
             }
         }
         Ok(awaited)
@@ -114,11 +113,25 @@ impl Inner {
 }
 
 impl Squashed {
-    /// One change may make way for the next, so they are tried in the order in which they were made.
-    fn apply(&self, stored: &mut Stored, inner: &Inner) -> bool {
+    /// What earlier daemons made.
+    pub(super) fn read(layers: &Layers) -> Result<Self, NativeError> {
+        let mut changes = Vec::new();
+        for into in layers.list()? {
+            let run = layers.made_of(into)?;
+            if !run.is_empty() {
+                changes.push(Change { run, into });
+            }
+        }
+        Ok(Self(Mutex::new(changes)))
+    }
+
+    /// Puts a stack on as few layers as there are for it.
+    pub(super) fn apply(&self, stack: &mut Vec<LayerId>, layers: &Layers) -> bool {
+        let changes = self.lock();
         let mut is_changed = false;
-        for change in self.lock().iter().filter(|change| inner.layers.has(change.into)) {
-            is_changed |= change.apply(&mut stored.layers);
+        // One change may make way for the next.
+        while changes.iter().any(|change| layers.has(change.into) && change.apply(stack)) {
+            is_changed = true;
         }
         is_changed
     }

@@ -30,7 +30,16 @@ fn what_was_sealed_is_what_is_seen_by_all_who_stand_on_it() {
     let after = yard.see("box");
     assert_ne!(after, before);
 
+    // What was done since, and all there is.
+    let since = |options: &[&str]| home.ok(&[&["diff", "box", "--name-status"], options].concat());
+    assert!(since(&[]).contains("D\tsrc/gone.rs\n") || since(&[]).contains("gone.rs"), "{}", since(&[]));
+    assert!(!since(&["--from", "one"]).contains("gone.rs"), "{}", since(&["--from", "one"]));
+    for path in ["M\tREADME\n", "T\tfolder\n", "made\n", "link\n"] {
+        assert!(since(&["--from", "one"]).contains(path), "{}", since(&["--from", "one"]));
+    }
     home.ok(&["restore", "one", "--name", "restored"]);
+    assert_eq!(home.ok(&["diff", "restored", "--from", "one"]), "");
+    assert_eq!(home.zeno(&["diff", "restored"]).code, 0);
     assert_eq!(yard.see("restored"), before);
     assert_eq!(home.ok(&["fork", "box", "-n", "2", "--name", "fork"]), "fork-1\nfork-2\n");
     assert_eq!((yard.see("fork-1"), yard.see("fork-2")), (after.clone(), after.clone()));

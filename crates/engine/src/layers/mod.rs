@@ -20,7 +20,7 @@ use model::LayerId;
 
 use crate::capture::layer::Flavour;
 use crate::launcher::Rights;
-use crate::view::{Lower, Part, Plan};
+use crate::view::{Lower, Meta, Part, Plan};
 
 pub use error::LayerError;
 pub use trash::Trash;
@@ -86,6 +86,11 @@ impl Layers {
             let mut lowers = self.lowers(part, stack)?;
             lowers.append(&mut part.lowers);
             part.lowers = lowers;
+            if let Some(path) = self.top(part, stack)? {
+                let stat =
+                    fs::symlink_metadata(&path).map_err(|source| LayerError::LookAt { path, source })?;
+                part.top = Meta::of(&stat);
+            }
         }
         Ok(plan)
     }
@@ -187,12 +192,26 @@ impl Layers {
             let folders = folders.collect::<Result<Vec<_>, _>>()?;
             squash::merge(&folders, &half.join(&part.name), flavour).map_err(failed)
         });
-        match filled {
+        let told = filled.and_then(|()| {
+            let run = serde_json::to_vec(run).map_err(|source| failed(source.into()))?;
+            fs::write(half.join(OF), run).map_err(failed)
+        });
+        match told {
             Ok(()) => fs::rename(&half, self.path(into)).map_err(failed),
             Err(error) => {
                 self.trash.take(&half)?;
                 Err(error)
             }
+        }
+    }
+
+    /// The layers that one was made of, top first; none if it was sealed.
+    pub fn made_of(&self, layer: LayerId) -> Result<Vec<LayerId>, LayerError> {
+        let failed = |source| LayerError::Look { layer, source };
+        match fs::read(self.path(layer).join(OF)) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|source| failed(source.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(failed(error)),
         }
     }
 
@@ -242,5 +261,7 @@ impl Layers {
 }
 
 const FOLDER: &str = "layers";
+/// Beside the parts of a layer that stands for others: which.
+const OF: &str = "of";
 /// What a layer that is being made is called beside its id.
 const HALF: &str = ".half";
