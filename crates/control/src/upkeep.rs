@@ -32,6 +32,7 @@ impl Control {
             self.tidy().await;
             self.inner.native.tidy().await;
             self.drop_expired_snapshots().await;
+            self.make_shallow().await;
             if garbage_due <= Instant::now() {
                 self.collect_in_passing().await;
                 garbage_due = Instant::now() + GARBAGE_EVERY;
@@ -89,6 +90,17 @@ impl Control {
         for snapshot in snapshots.iter().filter(|snapshot| lifetime::is_over(snapshot.expires, now)) {
             let removed = self.remove_snapshot(&snapshot.id.to_string(), Actor::Atm).await;
             logged(None, "remove a snapshot whose time is over", removed.map(drop));
+        }
+    }
+
+    /// One stack after the other, until none is too deep.
+    async fn make_shallow(&self) {
+        loop {
+            match self.squash_one().await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(problem) => return logged(None, "make a stack of layers shallower", Err(problem)),
+            }
         }
     }
 

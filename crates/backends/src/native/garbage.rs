@@ -25,6 +25,7 @@ impl Native {
 impl Inner {
     fn collect_garbage(&self, mut used: BTreeSet<LayerId>, dry_run: bool) -> Result<Garbage, NativeError> {
         self.add_layers_of_sandboxes(&mut used)?;
+        used.extend(self.awaited_layers()?);
         let mut items = Vec::new();
         for path in self.layers.trash().list()?.into_iter().chain(self.layers.halves()?) {
             items.push(leftover(&self.home, &path)?);

@@ -13,6 +13,7 @@ mod limits;
 mod problem;
 mod provision;
 mod snapshot;
+mod squash;
 mod stock;
 mod store;
 mod talk;
@@ -43,6 +44,7 @@ use store::Stored;
 pub use host::doctor;
 pub use problem::NativeError;
 pub use snapshot::Saved;
+pub use squash::{Change, DEEPEST};
 
 /// The backend. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -57,6 +59,7 @@ struct Inner {
     captures: Captures,
     layers: Layers,
     layer_sizes: Mutex<HashMap<LayerId, Size>>,
+    squashed: squash::Squashed,
     /// What the caps shared by all sandboxes do not cover here.
     shared_caveats: Vec<Caveat>,
     stock: stock::Stock,
@@ -125,6 +128,7 @@ impl Native {
         let captures = Captures::open(&home.join("captures"), live, masks.workspace.clone())?;
         let layers = Layers::open(&home)?;
         recover(&home, &captures, &layers, &machine)?;
+        let squashed = squash::Squashed::read(&layers)?;
         stock::sweep(&home)?;
         let shared = machine.cgroup.shared()?;
         let join = shared.cgroup.iter().flat_map(Cgroup::process_files).collect();
@@ -138,6 +142,7 @@ impl Native {
             captures,
             layers,
             layer_sizes: Mutex::default(),
+            squashed,
             shared_caveats: shared.caveats,
             stock: stock::Stock::default(),
             held: Mutex::default(),

@@ -56,6 +56,15 @@ impl Upper {
         Ok(Self { layers, flavour, last: RefCell::default() })
     }
 
+    /// The folder and the name under which an entry really stands.
+    pub(crate) fn place(&self, path: &[u8]) -> io::Result<(Rc<OwnedFd>, Vec<u8>)> {
+        let found = self.find(path)?.ok_or(Errno::NOENT)?;
+        let place = found.places.first().ok_or(Errno::NOENT)?;
+        let (folder, name) = split(&place.path);
+        let folder = self.layers[place.layer].folder(folder)?.ok_or(Errno::NOENT)?;
+        Ok((folder, name.to_vec()))
+    }
+
     /// Looks at an entry; `None` if none of the layers has it. The empty path is the root.
     pub(crate) fn look(&self, path: &[u8]) -> io::Result<Option<Look>> {
         Ok(self.find(path)?.map(|found| found.look.clone()))

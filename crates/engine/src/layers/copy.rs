@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use crate::capture::copy::copy_bytes;
 use crate::capture::files::{DIRECTORY, Seen, Stat, join, list, look, open_beneath, split};
+use crate::capture::layer::attribute;
 use crate::capture::metadata::times;
 
 /// Copies the tree at `from` to `to`, which is made. Nobody may change it meanwhile.
@@ -28,7 +29,7 @@ pub(super) fn tree(from: &Path, to: &Path) -> io::Result<()> {
     // Last, and the deepest first: what is made in a folder changes its time, and it may be read-only.
     for (path, stat) in found.folders.iter().rev() {
         let (source, target) = (open_beneath(&copy.from, path)?, open_beneath(&copy.to, path)?);
-        copy.dress(&source, &target, stat)?;
+        dress(&source, &target, stat, |_| true)?;
     }
     Ok(())
 }
@@ -135,7 +136,7 @@ impl Copy {
         };
         let target = openat(open_beneath(&self.to, folder)?, name, CREATE, Mode::RUSR | Mode::WUSR)?;
         copy_bytes(&source, &target, seen)?;
-        self.dress(&source, &target, &seen.stat)
+        dress(&source, &target, &seen.stat, |_| true)
     }
 
     /// Opens something of ours whose permissions forbid even us to.
@@ -162,25 +163,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Owner, attributes, permissions and times of an open file or folder.
-    fn dress(&self, source: &OwnedFd, target: &OwnedFd, stat: &Stat) -> io::Result<()> {
-        if self.is_root {
-            let (uid, gid) = (Uid::from_raw(stat.uid), Gid::from_raw(stat.gid));
-            rustix::fs::fchown(target, Some(uid), Some(gid))?;
-        }
-        for name in attribute_names(source)? {
-            let Some(value) = crate::capture::layer::attribute(source, &name)? else { continue };
-            match rustix::fs::fsetxattr(target, &name, &value, XattrFlags::empty()) {
-                // What the machine's security module writes on a file is its own business.
-                Err(Errno::PERM | Errno::NOTSUP | Errno::ACCESS) if is_foreign(&name) => {}
-                other => other?,
-            }
-        }
-        rustix::fs::fchmod(target, stat.permissions())?;
-        Ok(rustix::fs::futimens(target, &times(stat))?)
-    }
-
-    /// The same for what cannot be opened.
+    /// Owner and times of what cannot be opened.
     fn dress_node(&self, folder: &OwnedFd, name: &[u8], stat: &Stat) -> io::Result<()> {
         if self.is_root {
             let (uid, gid) = (Uid::from_raw(stat.uid), Gid::from_raw(stat.gid));
@@ -188,6 +171,29 @@ impl Copy {
         }
         Ok(rustix::fs::utimensat(folder, name, &times(stat), AtFlags::SYMLINK_NOFOLLOW)?)
     }
+}
+
+/// Owner, those attributes that are wanted, permissions and times of an open file or folder.
+pub(super) fn dress(
+    source: &OwnedFd,
+    target: &OwnedFd,
+    stat: &Stat,
+    is_wanted: impl Fn(&CStr) -> bool,
+) -> io::Result<()> {
+    if rustix::process::geteuid().is_root() {
+        let (uid, gid) = (Uid::from_raw(stat.uid), Gid::from_raw(stat.gid));
+        rustix::fs::fchown(target, Some(uid), Some(gid))?;
+    }
+    for name in attribute_names(source)?.into_iter().filter(|name| is_wanted(name)) {
+        let Some(value) = attribute(source, &name)? else { continue };
+        match rustix::fs::fsetxattr(target, &name, &value, XattrFlags::empty()) {
+            // What the machine's security module writes on a file is its own business.
+            Err(Errno::PERM | Errno::NOTSUP | Errno::ACCESS) if is_foreign(&name) => {}
+            other => other?,
+        }
+    }
+    rustix::fs::fchmod(target, stat.permissions())?;
+    Ok(rustix::fs::futimens(target, &times(stat))?)
 }
 
 /// All of them, overlayfs's own too.
