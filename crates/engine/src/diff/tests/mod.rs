@@ -1,6 +1,7 @@
 //! Real overlays, as whoever runs the tests can mount them: as root with redirects, as an ordinary user without.
 
 mod cases;
+mod digest;
 mod marks;
 mod random;
 
@@ -86,11 +87,21 @@ impl Bed {
     }
 
     pub(super) fn compare(&self) -> Comparison {
+        self.compare_from(&self.path("upper"), &self.layers())
+    }
+
+    /// Only what was sealed.
+    pub(super) fn compare_sealed(&self) -> Comparison {
+        let layers = self.layers();
+        self.compare_from(&layers[0], &layers[1..])
+    }
+
+    fn compare_from(&self, upper: &Path, layers: &[PathBuf]) -> Comparison {
         let plan = plan(&self.path("lower"));
         let ask = Ask {
             home: self.dir.path(),
-            upper: &self.path("upper"),
-            layers: &self.layers(),
+            upper,
+            layers,
             plan: &plan,
             workspace: Some(Path::new(WORKSPACE)),
             rights: Rights::of_this_process(),
