@@ -6,6 +6,7 @@
 mod anew;
 mod control;
 mod follow;
+pub mod frames;
 mod lifecycle;
 mod lifetime;
 mod listeners;

@@ -65,6 +65,8 @@ pub enum CaveatKind {
     Privilege,
     /// What ran in the sandbox it was made from does not run in it.
     Processes,
+    /// The checks of the sandbox are not those that it was judged by.
+    Checks,
     /// State would be lost in a case where a user might expect it to be kept.
     Durability,
 }

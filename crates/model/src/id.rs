@@ -88,6 +88,16 @@ id! {
     PromotionId, "pr", "a promotion's id"
 }
 
+id! {
+    /// `vd` and 12 lower-case base32 characters.
+    VerdictId, "vd", "a verdict's id"
+}
+
+id! {
+    /// `rc` and 12 lower-case base32 characters.
+    RaceId, "rc", "a race's id"
+}
+
 /// A command's number within its sandbox, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]

@@ -7,7 +7,9 @@
 //! knows nothing of HTTP, SQLite or Linux.
 
 pub mod caveat;
+pub mod config;
 pub mod diff;
+pub mod digest;
 pub mod doctor;
 pub mod env;
 pub mod event;
@@ -23,10 +25,13 @@ pub mod sandbox;
 pub mod snapshot;
 pub mod state;
 pub mod units;
+pub mod verdict;
 
 pub use caveat::Caveat;
-pub use id::{ExecId, LayerId, Name, PromotionId, SandboxId, SnapshotId};
+pub use digest::Digest;
+pub use id::{ExecId, LayerId, Name, PromotionId, RaceId, SandboxId, SnapshotId, VerdictId};
 pub use problem::{Code, Problem};
 pub use sandbox::Sandbox;
 pub use snapshot::Snapshot;
 pub use state::State;
+pub use verdict::Verdict;

@@ -53,6 +53,10 @@ pub enum SnapshotReason {
     Asked,
     /// Sandboxes were forked from it.
     Fork,
+    /// Checks were run on it.
+    Verify,
+    /// Candidates of a race started from it.
+    Race,
     /// The command of a throwaway sandbox ran out of time.
     Timeout,
     /// The command of a throwaway sandbox ran out of memory.
@@ -67,6 +71,8 @@ impl SnapshotReason {
         match self {
             Self::Asked => "asked",
             Self::Fork => "fork",
+            Self::Verify => "verify",
+            Self::Race => "race",
             Self::Timeout => "timeout",
             Self::OutOfMemory => "out-of-memory",
             Self::Expired => "expired",
@@ -78,7 +84,9 @@ impl SnapshotReason {
     pub fn is_asked(self) -> bool {
         match self {
             Self::Asked => true,
-            Self::Fork | Self::Timeout | Self::OutOfMemory | Self::Expired => false,
+            Self::Fork | Self::Verify | Self::Race | Self::Timeout | Self::OutOfMemory | Self::Expired => {
+                false
+            }
         }
     }
 }

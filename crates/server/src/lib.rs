@@ -8,13 +8,12 @@
 pub mod api;
 pub mod client;
 pub mod daemon;
-mod frames;
 pub mod line;
 pub mod logs;
 mod paths;
 
 pub use api::openapi::openapi;
-pub use frames::{FrameError, FrameReader, FrameWriter};
+pub use control::frames::{self, FrameError, FrameReader, FrameWriter};
 
 /// Sent with every response as `zeno-version`.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -113,6 +113,7 @@ fn differing(old: Option<&OwnedFd>, new: &OwnedFd) -> io::Result<Vec<Text>> {
     Ok(differing.map(|name| Text(name.to_bytes().to_vec())).collect())
 }
 
+/// All that are not overlayfs's own.
 pub(super) fn attributes(file: &OwnedFd) -> io::Result<BTreeMap<CString, Vec<u8>>> {
     let mut attributes = BTreeMap::new();
     for name in attribute_names(file.as_fd())? {

@@ -11,6 +11,7 @@
 
 mod both;
 mod compare;
+mod digest;
 mod error;
 mod ignored;
 mod lowers;
@@ -34,6 +35,7 @@ use crate::view::Plan;
 
 pub(crate) use both::{Area, Both, Contents, Version};
 pub(crate) use compare::same;
+pub use digest::StateDigest;
 pub use error::DiffError;
 use part::PartDiff;
 
@@ -42,7 +44,7 @@ use part::PartDiff;
 pub struct Ask<'a> {
     /// `$ZENO_HOME`.
     pub home: &'a Path,
-    /// The sandbox's folder of uppers: one for each part of the plan.
+    /// The sandbox's folder of uppers, one for each part of the plan; or a sealed layer, in which parts may be missing.
     pub upper: &'a Path,
     /// Sealed layers that count as its changes, too, top first: folders like `upper`, in which parts may be missing.
     pub layers: &'a [PathBuf],
@@ -67,6 +69,8 @@ pub fn compare(ask: &Ask<'_>) -> Result<Comparison, DiffError> {
     if ask.plan.disk.is_some() {
         return Err(DiffError::OwnDisk);
     }
+    std::fs::symlink_metadata(ask.upper)
+        .map_err(|source| DiffError::Layer { path: ask.upper.to_owned(), source })?;
     let parts = ask.plan.parts.iter().filter_map(|part| PartDiff::of(part, ask).transpose());
     let parts = parts.collect::<Result<_, _>>()?;
     Ok(Comparison { workspace: ask.workspace.map(Path::to_owned), parts })
@@ -76,6 +80,11 @@ impl Comparison {
     /// What differs, for people and programs.
     pub fn diff(&self, detail: Detail) -> Result<Diff, DiffError> {
         report::diff(self, detail)
+    }
+
+    /// Stands for all that differs, and for the base it differs from, which the caller names.
+    pub fn digest(&self, base: &[u8]) -> Result<StateDigest, DiffError> {
+        digest::digest(self, base)
     }
 
     /// Writes what differs in the workspace as a patch for `git apply`, with paths relative to the workspace's root.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -59,8 +60,10 @@ impl PartDiff {
         };
         let path = ask.upper.join(&part.name);
         let opened = |source| DiffError::Layer { path: path.clone(), source };
-        let sealed = ask.layers.iter().map(|layer| layer.join(&part.name)).filter(|path| path.is_dir());
-        let upper = Upper::open(&path, sealed, flavour).map_err(opened)?;
+        let layers = std::iter::once(ask.upper).chain(ask.layers.iter().map(PathBuf::as_path));
+        let mut written = layers.map(|layer| layer.join(&part.name)).filter(|path| path.is_dir());
+        let Some(top) = written.next() else { return Ok(None) };
+        let upper = Upper::open(&top, written, flavour).map_err(opened)?;
         let inner = part.inner.clone().unwrap_or_default().into_bytes();
         let Some(top) = upper.look(&inner).map_err(opened)? else { return Ok(None) };
         let was = top_look(part, ask.rights, &top);
@@ -142,6 +145,11 @@ impl PartDiff {
     /// The contents of a file as it is now.
     pub(super) fn read_after(&self, found: &Found) -> io::Result<Box<dyn Read>> {
         compare::read_upper(&self.upper, &self.lowers, self.flavour, &found.path)
+    }
+
+    /// Opens a file or folder as it is now, for its attributes.
+    pub(super) fn open_after(&self, found: &Found) -> io::Result<OwnedFd> {
+        self.upper.open_entry(&found.path)
     }
 
     /// The contents of a file as it was.

@@ -1,6 +1,7 @@
 //! Real overlays, as whoever runs the tests can mount them: as root with redirects, as an ordinary user without.
 
 mod cases;
+mod digest;
 mod marks;
 mod random;
 
@@ -106,11 +107,21 @@ impl Bed {
 
     /// Compares as if the workspace were this folder.
     pub(crate) fn compare_at(&self, workspace: &Path) -> Comparison {
+        self.compare_from(&self.path("upper"), &self.layers(), workspace)
+    }
+
+    /// Only what was sealed.
+    pub(super) fn compare_sealed(&self) -> Comparison {
+        let layers = self.layers();
+        self.compare_from(&layers[0], &layers[1..], Path::new(WORKSPACE))
+    }
+
+    fn compare_from(&self, upper: &Path, layers: &[PathBuf], workspace: &Path) -> Comparison {
         let plan = plan(&self.path("lower"), workspace);
         let ask = Ask {
             home: self.dir.path(),
-            upper: &self.path("upper"),
-            layers: &self.layers(),
+            upper,
+            layers,
             plan: &plan,
             workspace: Some(workspace),
             rights: Rights::of_this_process(),

@@ -19,7 +19,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 
     /// A stream of which `read` was already taken.
-    pub(crate) fn after(stream: R, read: Bytes) -> Self {
+    pub fn after(stream: R, read: Bytes) -> Self {
         Self { stream, buffer: BytesMut::from(read) }
     }
 
