@@ -10,6 +10,7 @@ use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
+use model::promotion::{PromoteRequest, Promoted, Promotion, UndoRequest};
 use model::sandbox::{CreateRequest, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
@@ -127,6 +128,29 @@ impl Api {
         request: &RestoreRequest,
     ) -> Result<Sandbox, ClientError> {
         self.client.post(&format!("/v1/snapshots/{which}/restore"), request).await
+    }
+
+    pub(crate) async fn promote(
+        &self,
+        which: &Which,
+        request: &PromoteRequest,
+    ) -> Result<Promoted, ClientError> {
+        self.client.post(&of(which, "/promote"), request).await
+    }
+
+    pub(crate) async fn promotions(&self) -> Result<Vec<Promotion>, ClientError> {
+        self.client.get("/v1/promotions").await
+    }
+
+    pub(crate) async fn undo(
+        &self,
+        which: Option<&Which>,
+        request: &UndoRequest,
+    ) -> Result<Promotion, ClientError> {
+        match which {
+            Some(which) => self.client.post(&format!("/v1/promotions/{which}/undo"), request).await,
+            None => self.client.post("/v1/undo", request).await,
+        }
     }
 
     pub(crate) async fn fork(&self, which: &Which, request: &ForkRequest) -> Result<Forks, ClientError> {

@@ -73,6 +73,7 @@ impl Control {
         let control = Self { inner: Arc::new(inner) };
         control.hold_snapshots().await?;
         control.reconcile().await?;
+        control.recover_promotions().await;
         tokio::spawn(control.clone().look_after());
         Ok(control)
     }

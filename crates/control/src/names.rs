@@ -11,6 +11,7 @@ use crate::refusal;
 pub(crate) enum Noun {
     Sandbox,
     Snapshot,
+    Promotion,
 }
 
 impl Noun {
@@ -19,6 +20,7 @@ impl Noun {
         let prefix = match self {
             Self::Sandbox => "sandbox:",
             Self::Snapshot => "snapshot:",
+            Self::Promotion => "promotion:",
         };
         which.strip_prefix(prefix).unwrap_or(which)
     }

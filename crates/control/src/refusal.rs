@@ -29,6 +29,7 @@ pub(crate) fn not_found(noun: Noun, which: &str, near: &[Name]) -> Problem {
     let (noun, list) = match noun {
         Noun::Sandbox => ("sandbox", "zeno list"),
         Noun::Snapshot => ("snapshot", "zeno snapshots"),
+        Noun::Promotion => ("promotion", "zeno promotions"),
     };
     let problem = Problem::new(Code::NotFound, format!("there is no {noun} `{which}`"));
     let problem = near.iter().fold(problem, |problem, name| problem.hint(format!("did you mean `{name}`?")));
@@ -49,6 +50,10 @@ pub(crate) fn foreign_snapshot(label: &str, snapshot: &Snapshot) -> Problem {
 pub(crate) fn no_snapshot_yet(label: &str) -> Problem {
     Problem::new(Code::NotFound, format!("sandbox `{label}` stands on no snapshot"))
         .hint(format!("make one first: `zeno snapshot {label}`"))
+}
+
+pub(crate) fn relative_path(path: &Text) -> Problem {
+    Problem::new(Code::BadRequest, format!("`{}` is not an absolute path", path.display()))
 }
 
 pub(crate) fn fork_count(count: u32, most: u32) -> Problem {

@@ -67,6 +67,8 @@ pub enum Code {
     MachineUnable,
     /// Policy forbids it.
     Refused,
+    /// Reality has changed in the meantime.
+    Conflict,
     /// The workspace is not there (any more).
     WorkspaceGone,
     /// No room on the disk that holds zeno's state.
@@ -89,7 +91,7 @@ impl Code {
             Self::Unauthorized => 401,
             Self::Forbidden => 403,
             Self::NotFound => 404,
-            Self::NameTaken | Self::NotReady => 409,
+            Self::NameTaken | Self::NotReady | Self::Conflict => 409,
             Self::TooLarge => 413,
             Self::LimitUnenforceable
             | Self::MachineUnable
@@ -108,6 +110,7 @@ impl Code {
         match self {
             Self::BadRequest | Self::NameTaken | Self::TooLarge | Self::ProgramNotExecutable => Exit::Usage,
             Self::NotReady => Exit::NotReady,
+            Self::Conflict => Exit::Conflict,
             Self::Unauthorized
             | Self::Forbidden
             | Self::LimitUnenforceable

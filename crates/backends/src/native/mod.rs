@@ -11,9 +11,11 @@ mod host;
 mod life;
 mod limits;
 mod problem;
+mod promote;
 mod provision;
 mod snapshot;
 mod squash;
+mod state;
 mod stock;
 mod store;
 mod talk;
@@ -43,8 +45,10 @@ use store::Stored;
 
 pub use host::doctor;
 pub use problem::NativeError;
+pub use promote::Candidate;
 pub use snapshot::Saved;
 pub use squash::{Change, DEEPEST};
+pub use state::SealedState;
 
 /// The backend. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -63,6 +67,8 @@ struct Inner {
     /// What the caps shared by all sandboxes do not cover here.
     shared_caveats: Vec<Caveat>,
     stock: stock::Stock,
+    /// Held by whoever changes reality.
+    promoting: Mutex<()>,
     /// Those we hold, so that ending one needs no search.
     held: Mutex<HashMap<SandboxId, Running>>,
 }
@@ -112,7 +118,7 @@ impl Native {
     /// Opens the backend for one `$ZENO_HOME`, which exists and is ours. Starts the launcher.
     pub fn open(home: &Path) -> Result<Self, NativeError> {
         let rights = Rights::of_this_process();
-        for folder in ["sandboxes", "captures", "stage", "stock"] {
+        for folder in ["sandboxes", "captures", "stage", "stock", "promotions"] {
             let path = home.join(folder);
             std::fs::create_dir_all(&path).map_err(|source| NativeError::MakeFolder { path, source })?;
         }
@@ -145,6 +151,7 @@ impl Native {
             squashed,
             shared_caveats: shared.caveats,
             stock: stock::Stock::default(),
+            promoting: Mutex::default(),
             held: Mutex::default(),
         })))
     }

@@ -10,6 +10,7 @@ use engine::image::ImageError;
 use engine::launcher::LauncherError;
 use engine::layers::LayerError;
 use engine::machine::DiskImages;
+use engine::promote::PromoteError;
 use engine::view::ViewError;
 use model::{Code, Problem};
 
@@ -49,6 +50,8 @@ pub enum NativeError {
     Launch(#[from] LauncherError),
     #[error("could not tell what the sandbox changed")]
     Diff(#[from] DiffError),
+    #[error("could not promote")]
+    Promote(#[from] PromoteError),
     #[error("could not talk to the sandbox")]
     Talk(#[source] io::Error),
     #[error("could not signal the sandbox")]
@@ -101,6 +104,13 @@ impl From<NativeError> for Problem {
                 .hint("or copy out what matters: zeno cp SANDBOX:/PATH ."),
             NativeError::Layers(LayerError::Gone { .. }) => {
                 Self::from_error(Code::NotFound, &error).hint("see which snapshots there are: zeno snapshots")
+            }
+            NativeError::Promote(PromoteError::MovedOn { .. } | PromoteError::Left { .. }) => {
+                Self::from_error(Code::Conflict, &error)
+                    .hint("see what stands in the way: zeno promote SANDBOX --dry-run")
+            }
+            NativeError::Promote(PromoteError::NotApplied) => {
+                Self::from_error(Code::NotFound, &error).hint("see what was promoted: zeno promotions")
             }
             NativeError::Workspace { .. } => Self::from_error(Code::WorkspaceGone, &error)
                 .hint("run it from a folder that exists, or with --no-workspace"),

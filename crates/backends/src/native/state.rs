@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::problem::NativeError;
 use super::store::Stored;
-use super::{Native, Saved};
+use super::{Inner, Native, Saved};
 
 /// What is known of a sealed state.
 #[derive(Clone, Debug)]
@@ -29,22 +29,24 @@ impl Native {
     pub async fn sealed_state(&self, saved: &Saved, detail: Detail) -> Result<SealedState, Problem> {
         let (native, saved) = (self.clone(), saved.clone());
         let work = tokio::task::spawn_blocking(move || {
-            let comparison = native.sealed_comparison(&saved.0)?;
+            let comparison = native.0.sealed_comparison(&saved.0)?;
             let stated = comparison.digest(&base(&saved.0))?;
             let diff = comparison.diff(detail)?;
             Ok::<_, NativeError>(SealedState { digest: stated.digest, unread: stated.unread, diff })
         });
         Ok(work.await.map_err(NativeError::from)??)
     }
+}
 
-    fn sealed_comparison(&self, stored: &Stored) -> Result<Comparison, NativeError> {
+impl Inner {
+    pub(super) fn sealed_comparison(&self, stored: &Stored) -> Result<Comparison, NativeError> {
         let workspace = stored.frozen.as_ref().map(|frozen| frozen.workspace.as_path());
-        let layers: Vec<PathBuf> = stored.layers.iter().map(|layer| self.0.layers.path(*layer)).collect();
+        let layers: Vec<PathBuf> = stored.layers.iter().map(|layer| self.layers.path(*layer)).collect();
         let Some((top, below)) = layers.split_first() else {
             return Ok(Comparison::of_nothing(workspace));
         };
         Ok(compare(&Ask {
-            home: &self.0.home,
+            home: &self.home,
             upper: top,
             layers: below,
             plan: &stored.plan,

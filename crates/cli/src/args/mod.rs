@@ -9,6 +9,7 @@ pub(crate) mod exec;
 pub(crate) mod lifecycle;
 pub(crate) mod look;
 pub(crate) mod machine;
+pub(crate) mod promote;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod snapshot;
@@ -56,6 +57,9 @@ pub(crate) enum Verb {
     Rollback(snapshot::Rollback),
     Restore(snapshot::Restore),
     Fork(snapshot::Fork),
+    Promote(promote::Promote),
+    Promotions(promote::Promotions),
+    Undo(promote::Undo),
     Logs(look::Logs),
     Cp(cp::Cp),
     Pause(lifecycle::Pause),
@@ -209,6 +213,9 @@ mod tests {
           rollback     Take a sandbox back to a snapshot
           restore      Make a new sandbox of a snapshot
           fork         Make new sandboxes of one, on all that it has written
+          promote      Bring what a sandbox changed into reality, all or nothing
+          promotions   List what was brought into reality
+          undo         Take a promotion back
           logs         Print the output of a sandbox's commands
           cp           Copy files between this machine and a sandbox
           pause        Freeze every process of a sandbox

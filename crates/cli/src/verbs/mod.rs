@@ -21,6 +21,7 @@ mod lifecycle;
 mod list;
 mod logs;
 mod openapi;
+mod promote;
 mod reference;
 mod restore;
 mod rollback;
@@ -29,6 +30,7 @@ mod shell;
 mod snapshot;
 mod snapshots;
 mod status;
+mod undo;
 mod version;
 
 use crate::api::Change;
@@ -53,6 +55,9 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Snapshots(typed) => snapshots::snapshots(&typed, invocation).await,
         Verb::Rollback(typed) => rollback::rollback(&typed, invocation).await,
         Verb::Restore(typed) => restore::restore(&typed, invocation).await,
+        Verb::Promote(typed) => promote::promote(&typed, invocation).await,
+        Verb::Promotions(_) => undo::promotions(invocation).await,
+        Verb::Undo(typed) => undo::undo(&typed, invocation).await,
         Verb::Fork(typed) => fork::fork(&typed, invocation).await,
         Verb::Gc(typed) => gc::gc(&typed, invocation).await,
         Verb::Logs(typed) => logs::logs(&typed, invocation).await,

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{Name, SandboxId, SnapshotId, State};
+use model::{Name, PromotionId, SandboxId, SnapshotId, State};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -114,6 +114,28 @@ pub enum Error {
     Prune {
         #[source]
         source: rusqlite::Error,
+    },
+    #[error("failed to encode the record of promotion {id}")]
+    EncodePromotion {
+        id: PromotionId,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("failed to write the record of promotion {id}")]
+    WritePromotion {
+        id: PromotionId,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to list promotions")]
+    ListPromotions {
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("the record of a promotion does not hold what zeno wrote")]
+    DecodePromotion {
+        #[source]
+        source: serde_json::Error,
     },
     #[error("failed to bring the store's log into its file")]
     Checkpoint {

@@ -6,6 +6,7 @@
 mod error;
 mod ledger;
 mod moves;
+mod promotions;
 mod rows;
 mod schema;
 mod snapshots;
@@ -17,6 +18,7 @@ use std::thread::JoinHandle;
 use backends::native::Saved;
 use jiff::Timestamp;
 use model::event::Event;
+use model::promotion::Promotion;
 use model::sandbox::{Actor, CreateRequest};
 use model::units::Size;
 use model::{Sandbox, SandboxId, Snapshot, SnapshotId};
@@ -127,6 +129,16 @@ impl Store {
         };
         let texts = saved.iter().map(encode).collect::<Result<Vec<_>, _>>()?;
         self.call(move |page| snapshots::set_saved(page.connection, &texts)).await
+    }
+
+    /// Writes the record of a promotion, or writes it anew.
+    pub async fn write_promotion(&self, promotion: Promotion) -> Result<(), Error> {
+        self.call(move |page| promotions::write(page.connection, &promotion)).await
+    }
+
+    /// Oldest first.
+    pub async fn promotions(&self) -> Result<Vec<Promotion>, Error> {
+        self.call(move |page| promotions::all(page.connection)).await
     }
 
     pub async fn set_snapshot_size(&self, id: SnapshotId, size: Size) -> Result<(), Error> {

@@ -128,4 +128,12 @@ CREATE TABLE snapshots (
 
 CREATE UNIQUE INDEX snapshot_names ON snapshots (name) WHERE name IS NOT NULL;
 ",
+    "
+-- What was brought into reality. What it displaced lies in a folder of the same name.
+CREATE TABLE promotions (
+    id TEXT PRIMARY KEY,
+    made INTEGER NOT NULL,
+    record TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+",
 ];

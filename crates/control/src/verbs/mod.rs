@@ -9,6 +9,7 @@ mod exec;
 mod extend;
 mod gc;
 mod pause;
+mod promote;
 mod restore;
 mod rollback;
 mod show;

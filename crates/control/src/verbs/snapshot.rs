@@ -171,7 +171,7 @@ pub(crate) struct Sealed {
     /// The layer that was made, if one was.
     layer: LayerId,
     pub(crate) saved: Saved,
-    request: CreateRequest,
+    pub(crate) request: CreateRequest,
 }
 
 /// What is asked of a snapshot.
@@ -183,7 +183,7 @@ pub(crate) struct Asked {
     pub(crate) actor: Actor,
 }
 
-fn random() -> Result<u64, Problem> {
+pub(crate) fn random() -> Result<u64, Problem> {
     getrandom::u64().map_err(|error| Problem::from_error(Code::Internal, &error))
 }
 

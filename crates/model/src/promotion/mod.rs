@@ -45,6 +45,40 @@ pub enum PromotionState {
     Undone,
 }
 
+/// What is to be promoted, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PromoteRequest {
+    /// Absolute. None: all of the workspace that git does not ignore.
+    pub paths: Vec<Text>,
+    pub resolutions: Resolutions,
+    /// Promote, too, what executes on the host by itself.
+    pub allow_executes: bool,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    pub actor: Actor,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "kebab-case")]
+pub enum Promoted {
+    /// Reality has it now.
+    Done { promotion: Box<Promotion>, assessment: Assessment },
+    /// Nothing was to be done, or it was only asked what would be.
+    Planned { assessment: Assessment },
+    /// Something stands in the way. Nothing was changed.
+    Blocked { assessment: Assessment },
+}
+
+/// How a promotion is to be taken back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UndoRequest {
+    /// Absolute paths that stay as they are now, because they have changed since.
+    pub leave: Vec<Text>,
+}
+
 /// How many paths were, or would be, touched in which way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {

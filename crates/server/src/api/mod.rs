@@ -11,6 +11,7 @@ mod files;
 mod log;
 pub(crate) mod openapi;
 mod peer;
+mod promotions;
 mod query;
 mod refusal;
 mod relay;

@@ -6,6 +6,7 @@ use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
+use model::promotion::{PromoteRequest, Promoted, Promotion, UndoRequest};
 use model::sandbox::{CreateRequest, Sandbox, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
@@ -14,11 +15,14 @@ use model::snapshot::{
 use super::door::OPEN_PATH;
 use super::route::Route;
 use super::route::Verb::{Delete, Get, Post, Put};
-use super::{daemon, diff, events, execs, files, log, sandboxes, snapshots};
+use super::{daemon, diff, events, execs, files, log, promotions, sandboxes, snapshots};
 use crate::line::LogLine;
 
 pub(super) fn routes() -> Vec<Route> {
-    [of_daemon(), of_sandboxes(), of_snapshots(), of_execs(), of_files()].into_iter().flatten().collect()
+    [of_daemon(), of_sandboxes(), of_snapshots(), of_promotions(), of_execs(), of_files()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn of_daemon() -> Vec<Route> {
@@ -125,6 +129,27 @@ fn of_snapshots() -> Vec<Route> {
         Route::new(Post, "/v1/gc", "Remove what nobody refers to any more", snapshots::collect)
             .takes::<snapshots::Collect>()
             .answers::<Garbage>(OK),
+    ]
+}
+
+fn of_promotions() -> Vec<Route> {
+    vec![
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/promote",
+            "Bring what a sandbox changed into reality, all or nothing",
+            promotions::promote,
+        )
+        .takes::<PromoteRequest>()
+        .answers::<Promoted>(OK),
+        Route::new(Get, "/v1/promotions", "List what was brought into reality", promotions::list)
+            .answers::<Vec<Promotion>>(OK),
+        Route::new(Post, "/v1/promotions/{which}/undo", "Take a promotion back", promotions::undo)
+            .takes::<UndoRequest>()
+            .answers::<Promotion>(OK),
+        Route::new(Post, "/v1/undo", "Take the last promotion back", promotions::undo_last)
+            .takes::<UndoRequest>()
+            .answers::<Promotion>(OK),
     ]
 }
 

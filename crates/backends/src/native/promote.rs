@@ -1,0 +1,125 @@
+//! Bringing what was sealed into reality, and taking that back.
+//!
+//! One at a time: two promotions to the same paths would each take the other's work for reality's.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use engine::promote::{Ask, Left, Recovered, apply, assess, recover, undo};
+use jiff::Timestamp;
+use model::exec::Text;
+use model::promotion::{Assessment, PromoteRequest, PromotionState};
+use model::{Problem, PromotionId};
+
+use super::problem::NativeError;
+use super::{Inner, Native, Saved};
+
+/// What is to be promoted.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub saved: Saved,
+    pub request: PromoteRequest,
+    /// When its sandbox was made.
+    pub made: Timestamp,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+}
+
+impl Native {
+    /// What a promotion would do. Changes nothing.
+    pub async fn assess(&self, candidate: Candidate) -> Result<Assessment, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || native.0.weigh(&candidate, None));
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// Promotes, all or nothing, if nothing stands in the way and anything is to be done.
+    pub async fn promote(&self, id: PromotionId, candidate: Candidate) -> Result<Assessment, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || native.0.weigh(&candidate, Some(id)));
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// Takes a promotion back, unless something it touched has changed since.
+    pub async fn undo(&self, id: PromotionId, leave: &[Text]) -> Result<(), Problem> {
+        let leave: Vec<PathBuf> = leave.iter().map(|path| PathBuf::from(path.as_os_str())).collect();
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let _turn = native.0.promoting();
+            undo(&native.0.promotion(id), &leave, &mut |_step| ()).map_err(NativeError::from)
+        });
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// Finishes what a daemon that is gone had begun.
+    pub async fn recover_promotion(&self, id: PromotionId) -> Result<PromotionState, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let _turn = native.0.promoting();
+            recover(&native.0.promotion(id), &mut |_step| ()).map_err(NativeError::from)
+        });
+        Ok(match work.await.map_err(NativeError::from)?? {
+            Recovered::Old { left } => {
+                for Left { path, kept } in left {
+                    let (path, kept) = (path.display(), kept.display());
+                    tracing::warn!(%path, %kept, "changed while a promotion was taken back");
+                }
+                PromotionState::Failed
+            }
+            Recovered::New => PromotionState::Applied,
+            Recovered::Undone => PromotionState::Undone,
+        })
+    }
+}
+
+impl Inner {
+    fn weigh(
+        &self,
+        candidate: &Candidate,
+        promotion: Option<PromotionId>,
+    ) -> Result<Assessment, NativeError> {
+        let _turn = self.promoting();
+        let Candidate { saved, request, made, home } = candidate;
+        let stored = &saved.0;
+        let comparison = self.sealed_comparison(stored)?;
+        let frozen = stored.frozen.as_ref();
+        let hidden = stored.masked.iter().chain(frozen.iter().flat_map(|frozen| &frozen.masked));
+        let masked: Vec<PathBuf> = hidden.map(|masked| PathBuf::from(masked.path.as_os_str())).collect();
+        let paths: Vec<PathBuf> = request.paths.iter().map(|path| PathBuf::from(path.as_os_str())).collect();
+        let taken = frozen.map_or(*made, |frozen| frozen.taken);
+        let assessed = assess(&Ask {
+            comparison: &comparison,
+            paths: &paths,
+            masked: &masked,
+            since: taken.checked_sub(TICK).unwrap_or(taken),
+            resolutions: &request.resolutions,
+            allow_executes: request.allow_executes,
+            home: home.as_deref(),
+        })?;
+        let changes = assessed.report.counts();
+        let is_something = changes.deleted + changes.created + changes.modified + changes.merged > 0;
+        if let Some(id) = promotion
+            && assessed.report.is_clear()
+            && is_something
+        {
+            let folder = self.promotion(id);
+            apply(&assessed, &folder, &mut |_step| ())?;
+        }
+        Ok(assessed.report)
+    }
+
+    fn promotion(&self, id: PromotionId) -> PathBuf {
+        promotions(&self.home).join(id.to_string())
+    }
+
+    fn promoting(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.promoting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+pub(super) fn promotions(home: &Path) -> PathBuf {
+    home.join("promotions")
+}
+
+/// The clock may be this far ahead of the times that file systems write.
+const TICK: Duration = Duration::from_millis(10);

@@ -1,0 +1,88 @@
+//! Bringing what a sandbox changed into reality: `promote`, `promotions`, `undo`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use model::promotion::OnConflict;
+
+use super::which::Which;
+
+/// Bring what a sandbox changed into reality, all or nothing
+///
+/// By default everything in the workspace that git does not ignore. Where the same file changed here meanwhile, text is
+/// merged if it can be; what cannot is a conflict, and nothing is changed. Git's own folders, masked files, devices and
+/// set-user-id bits are never promoted. What was there before is kept for `zeno undo`.
+#[derive(Debug, PartialEq, Eq, Args)]
+#[command(after_long_help = "Examples:
+  zeno promote web --dry-run
+  zeno promote web
+  zeno promote web --paths src package.json
+  zeno promote web --on-conflict theirs --on-conflict src/main.rs=ours")]
+pub(crate) struct Promote {
+    /// Id or name of the sandbox
+    pub(crate) sandbox: Which,
+    /// Only these, also ignored ones and those outside the workspace
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Say what would be done, and do nothing
+    #[arg(long, short = 'n')]
+    pub(crate) dry_run: bool,
+    /// Whose version wins in a conflict: `ours` (the sandbox's), `theirs`, `abort`; for one path `PATH=ours` (repeatable)
+    #[arg(long, value_name = "[PATH=]WHOSE")]
+    pub(crate) on_conflict: Vec<Decision>,
+    /// Promote, too, what executes here by itself: editor tasks, .envrc, hooks of tools
+    #[arg(long)]
+    pub(crate) allow_executes: bool,
+}
+
+/// List what was brought into reality
+#[derive(Debug, PartialEq, Eq, Args)]
+pub(crate) struct Promotions {}
+
+/// Take a promotion back
+///
+/// Restores what was there before, unless it has changed since.
+#[derive(Debug, PartialEq, Eq, Args)]
+#[command(after_long_help = "Examples:
+  zeno undo
+  zeno undo prk3v7q2m4x6ab
+  zeno undo --leave src/main.rs")]
+pub(crate) struct Undo {
+    /// Id of the promotion; without one, the last that was not taken back
+    pub(crate) promotion: Option<Which>,
+    /// Leave these as they are now
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(crate) leave: Vec<PathBuf>,
+}
+
+/// Who wins, everywhere or at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) path: Option<String>,
+    pub(crate) whose: OnConflict,
+}
+
+impl FromStr for Decision {
+    type Err = BadDecision;
+
+    fn from_str(text: &str) -> Result<Self, BadDecision> {
+        let (path, word) = match text.rsplit_once('=') {
+            Some((path, word)) => (Some(path.to_owned()), word),
+            None => (None, text),
+        };
+        let whose = match word {
+            "ours" => OnConflict::Ours,
+            "theirs" => OnConflict::Theirs,
+            "abort" => OnConflict::Abort,
+            _ => return Err(BadDecision { text: text.to_owned() }),
+        };
+        Ok(Self { path, whose })
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("`{text}` says not who wins: write ours, theirs or abort, or PATH=ours")]
+pub(crate) struct BadDecision {
+    text: String,
+}

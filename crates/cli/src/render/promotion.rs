@@ -1,0 +1,167 @@
+//! `zeno promote`, `zeno promotions`, `zeno undo`.
+
+use jiff::Timestamp;
+use model::exec::Text;
+use model::promotion::{
+    Action, Assessment, Conflict, Counts, Did, LeftOut, Promoted, Promotion, PromotionState, Side,
+};
+
+use super::paint::Paint;
+use super::table::table;
+use super::words::{age, clean, count};
+use crate::args::which::Which;
+
+pub(crate) fn promoted(promoted: &Promoted, sandbox: &Which, paint: Paint) -> String {
+    match promoted {
+        Promoted::Done { promotion, assessment } => {
+            actions(assessment, paint)
+                + &left_out(&assessment.left_out)
+                + &format!(
+                    "{} as {}  (take it back: zeno undo {})\n",
+                    summary(promotion.counts),
+                    promotion.id,
+                    promotion.id
+                )
+        }
+        Promoted::Planned { assessment } => {
+            let counts = assessment.counts();
+            let is_clear = assessment.is_clear();
+            let what = actions(assessment, paint)
+                + &obstacles(assessment, sandbox, paint)
+                + &left_out(&assessment.left_out);
+            match (summary(counts).as_str(), is_clear) {
+                ("nothing to promote", true) => what + "nothing to promote\n",
+                (_, true) => what + "nothing was changed: this is what `zeno promote` would do\n",
+                (_, false) => what,
+            }
+        }
+        Promoted::Blocked { assessment } => {
+            obstacles(assessment, sandbox, paint) + &left_out(&assessment.left_out) + "nothing was changed\n"
+        }
+    }
+}
+
+pub(crate) fn undone(promotion: &Promotion) -> String {
+    format!("undone: {} ({})\n", promotion.id, summary(promotion.counts))
+}
+
+pub(crate) fn list(promotions: &[Promotion], now: Timestamp, paint: Paint) -> String {
+    let rows: Vec<[String; 5]> = promotions
+        .iter()
+        .map(|promotion| {
+            [
+                promotion.id.to_string(),
+                state(promotion.state).to_owned(),
+                age(promotion.when, now),
+                promotion.sandbox.to_string(),
+                summary(promotion.counts),
+            ]
+        })
+        .collect();
+    table(["PROMOTION", "STATE", "AGE", "SANDBOX", "WHAT"], &rows, paint)
+}
+
+/// What is done to each path, deletions first. What stays as it is is only counted.
+fn actions(assessment: &Assessment, paint: Paint) -> String {
+    let shown = assessment.actions.iter().filter_map(|planned| {
+        let word = match planned.action {
+            Action::Delete => paint.red("delete"),
+            Action::Create => paint.green("create"),
+            Action::Modify => paint.yellow("modify"),
+            Action::Merge => paint.yellow("merge "),
+            Action::Keep => "keep  ".to_owned(),
+            Action::Same => return None,
+        };
+        Some(format!("  {word}  {}\n", shown(&planned.path)))
+    });
+    shown.collect()
+}
+
+fn obstacles(assessment: &Assessment, sandbox: &Which, paint: Paint) -> String {
+    let mut text = String::new();
+    for conflict in &assessment.conflicts {
+        text += &format!("{} {}\n", paint.red("conflict"), shown(&conflict.path));
+        text += &sides(conflict);
+    }
+    for refusal in &assessment.refused {
+        text +=
+            &format!("{}  {}: {}\n", paint.red("refused"), shown(&refusal.path), refusal.reason.sentence());
+        text += &format!("  try: {}\n", refusal.reason.remedy());
+    }
+    for executes in &assessment.executes {
+        text += &format!("{} {}: {}\n", paint.red("executes"), shown(&executes.path), executes.why);
+    }
+    if !assessment.conflicts.is_empty() {
+        text += &format!("  try: see both sides: zeno diff {sandbox} --patch; git diff\n");
+        text += "  try: say who wins: --on-conflict ours|theirs, or for one path --on-conflict PATH=ours\n";
+    }
+    if !assessment.executes.is_empty() {
+        text += "  try: look at them, then promote with --allow-executes\n";
+    }
+    text
+}
+
+fn sides(conflict: &Conflict) -> String {
+    let side = |side: &Side| did(side.did);
+    format!(
+        "  {}\n  the sandbox {}, reality {}\n",
+        conflict.reason.sentence(),
+        side(&conflict.ours),
+        side(&conflict.theirs)
+    )
+}
+
+fn did(did: Did) -> &'static str {
+    match did {
+        Did::Nothing => "did nothing",
+        Did::Create => "created it",
+        Did::Edit => "edited it",
+        Did::Delete => "deleted it",
+        Did::Attributes => "changed its permissions or attributes",
+        Did::ChangeType => "turned it into something else",
+        Did::Something => "changed it somehow",
+    }
+}
+
+fn left_out(left: &LeftOut) -> String {
+    let LeftOut { ignored, machine, unnamed, masked, git } = left;
+    let mut parts = Vec::new();
+    let mut add = |number: u64, what: &str| {
+        if number > 0 {
+            parts.push(format!("{number} {what}"));
+        }
+    };
+    add(*ignored, "ignored by git");
+    add(*machine, "outside the workspace");
+    add(*unnamed, "not named");
+    add(masked.len() as u64, "masked");
+    add(git.len() as u64, "of git's own");
+    match parts.as_slice() {
+        [] => String::new(),
+        _ => format!("left out: {} (name what you want with --paths)\n", parts.join(", ")),
+    }
+}
+
+fn summary(counts: Counts) -> String {
+    let Counts { deleted, created, modified, merged, kept: _, same: _ } = counts;
+    let parts: Vec<String> =
+        [(created, "created"), (modified, "modified"), (merged, "merged"), (deleted, "deleted")]
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, what)| format!("{} {what}", count(number, "path", "paths")))
+            .collect();
+    if parts.is_empty() { "nothing to promote".to_owned() } else { parts.join(", ") }
+}
+
+fn state(state: PromotionState) -> &'static str {
+    match state {
+        PromotionState::Applying => "applying",
+        PromotionState::Applied => "applied",
+        PromotionState::Failed => "failed",
+        PromotionState::Undone => "undone",
+    }
+}
+
+fn shown(path: &Text) -> String {
+    clean(&path.display()).into_owned()
+}

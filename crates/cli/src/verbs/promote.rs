@@ -1,0 +1,44 @@
+//! `zeno promote`.
+
+use model::problem::Exit;
+use model::promotion::{PromoteRequest, Promoted, Resolutions};
+
+use crate::args::promote::Promote;
+use crate::caller::Caller;
+use crate::failure::{DONE, Failure};
+use crate::invocation::Invocation;
+use crate::progress::Waiting;
+use crate::render::promotion;
+
+pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<u8, Failure> {
+    let caller = Caller::read()?;
+    let mut resolutions = Resolutions::default();
+    for decision in &typed.on_conflict {
+        match &decision.path {
+            Some(path) => drop(resolutions.paths.insert(path.clone(), decision.whose)),
+            None => resolutions.otherwise = decision.whose,
+        }
+    }
+    let request = PromoteRequest {
+        paths: typed.paths.iter().map(|path| caller.absolute(path).into()).collect(),
+        resolutions,
+        allow_executes: typed.allow_executes,
+        dry_run: typed.dry_run,
+        ..PromoteRequest::default()
+    };
+    let api = invocation.api().await?;
+    let promoted = Waiting::begin("promoting").watch(api.promote(&typed.sandbox, &request)).await?;
+    invocation.answer(&promoted, |paint| promotion::promoted(&promoted, &typed.sandbox, paint))?;
+    Ok(exit(&promoted))
+}
+
+fn exit(promoted: &Promoted) -> u8 {
+    match promoted {
+        Promoted::Done { .. } => DONE,
+        Promoted::Planned { assessment } | Promoted::Blocked { assessment } => match assessment {
+            assessment if !assessment.conflicts.is_empty() => Exit::Conflict as u8,
+            assessment if !assessment.is_clear() => Exit::Refused as u8,
+            _ => DONE,
+        },
+    }
+}

@@ -1,0 +1,167 @@
+//! `promote` and `undo`: what a sandbox changed, brought into reality and taken back.
+
+use std::path::{Path, PathBuf};
+
+use backends::native::Candidate;
+use model::diff::Detail;
+use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
+use model::sandbox::CreateRequest;
+use model::{Code, Problem, PromotionId};
+
+use super::snapshot::random;
+use crate::control::Control;
+use crate::names::{self, Known, Noun};
+use crate::recovery::logged;
+use crate::{refusal, store};
+
+impl Control {
+    /// Seals what a sandbox has written and brings exactly that into reality, all or nothing.
+    pub async fn promote(&self, which: &str, request: PromoteRequest) -> Result<Promoted, Problem> {
+        if let Some(path) = request.paths.iter().find(|path| !Path::new(path.as_os_str()).is_absolute()) {
+            return Err(refusal::relative_path(path));
+        }
+        let slot = self.find(which, VERB).await?;
+        let control = self.clone();
+        self.to_the_end(async move {
+            // Until the end: what was sealed may be nobody else's.
+            let _layers = control.inner.layers.read().await;
+            let _turn = slot.turn.lock().await;
+            let record = control.record(&slot).await?;
+            let sealed = control.seal(&slot, &record).await?;
+            let state = control.inner.native.sealed_state(&sealed.saved, Detail::Paths).await?;
+            let (actor, dry_run) = (request.actor, request.dry_run);
+            let root = sealed.saved.workspace().map(Into::into);
+            let home = home(&sealed.request);
+            let candidate = Candidate { saved: sealed.saved, request, made: record.sandbox.created, home };
+            if dry_run {
+                return control
+                    .inner
+                    .native
+                    .assess(candidate)
+                    .await
+                    .map(|assessment| Promoted::Planned { assessment });
+            }
+            let promotion = Promotion {
+                id: PromotionId::from_bits(random()?),
+                sandbox: slot.id,
+                digest: Some(state.digest.to_string()),
+                when: store::now(),
+                actor,
+                root,
+                counts: Default::default(),
+                state: PromotionState::Applying,
+            };
+            control.apply_promotion(promotion, candidate).await
+        })
+        .await
+    }
+
+    async fn apply_promotion(
+        &self,
+        mut promotion: Promotion,
+        candidate: Candidate,
+    ) -> Result<Promoted, Problem> {
+        // Written before anything is touched, so that whoever comes after a crash knows where to look.
+        self.write_promotion(&promotion).await?;
+        let applied = self.inner.native.promote(promotion.id, candidate).await;
+        let assessment = match applied {
+            Ok(assessment) => assessment,
+            Err(problem) => {
+                self.recover_promotion(promotion).await;
+                return Err(problem);
+            }
+        };
+        let mut counts = assessment.counts();
+        let is_something = counts.deleted + counts.created + counts.modified + counts.merged > 0;
+        if !assessment.is_clear() || !is_something {
+            counts = Default::default();
+        }
+        promotion.counts = counts;
+        promotion.state = if assessment.is_clear() && is_something {
+            PromotionState::Applied
+        } else {
+            PromotionState::Failed
+        };
+        self.write_promotion(&promotion).await?;
+        Ok(match promotion.state {
+            PromotionState::Applied => Promoted::Done { promotion: Box::new(promotion), assessment },
+            _ if assessment.is_clear() => Promoted::Planned { assessment },
+            _ => Promoted::Blocked { assessment },
+        })
+    }
+
+    /// What was brought into reality, oldest first.
+    pub async fn promotions(&self) -> Result<Vec<Promotion>, Problem> {
+        let mut all = self.inner.store.promotions().await.map_err(|error| refusal::store(&error))?;
+        all.retain(|promotion| promotion.state != PromotionState::Failed);
+        Ok(all)
+    }
+
+    /// Takes a promotion back, or the last one that was not. Refused if something has changed since.
+    pub async fn undo(&self, which: Option<&str>, request: UndoRequest) -> Result<Promotion, Problem> {
+        let known = self.promotions().await?;
+        let applied = |promotion: &&Promotion| promotion.state == PromotionState::Applied;
+        let chosen = match which {
+            Some(which) => {
+                let ids: Vec<_> = known.iter().map(|known| Known { id: known.id, name: None }).collect();
+                let id = names::resolve(Noun::Promotion, which, &ids)?;
+                known.iter().find(|known| known.id == id)
+            }
+            None => known.iter().rfind(applied),
+        };
+        let Some(promotion) = chosen.filter(applied).cloned() else {
+            return Err(Problem::new(Code::NotFound, "there is nothing to undo")
+                .hint("see what was promoted, and taken back: zeno promotions"));
+        };
+        let control = self.clone();
+        self.to_the_end(async move {
+            if let Err(problem) = control.inner.native.undo(promotion.id, &request.leave).await {
+                control.recover_promotion(promotion).await;
+                return Err(problem);
+            }
+            let undone = Promotion { state: PromotionState::Undone, ..promotion };
+            control.write_promotion(&undone).await?;
+            Ok(undone)
+        })
+        .await
+    }
+
+    /// Brings everything that a daemon before this one had begun to its end, forwards or backwards.
+    pub(crate) async fn recover_promotions(&self) {
+        match self.promotions().await {
+            Ok(promotions) => {
+                let open = promotions.into_iter().filter(|promotion| match promotion.state {
+                    PromotionState::Applying | PromotionState::Applied => true,
+                    PromotionState::Failed | PromotionState::Undone => false,
+                });
+                for promotion in open {
+                    self.recover_promotion(promotion).await;
+                }
+            }
+            Err(problem) => logged(None, "read which promotions there are", Err(problem)),
+        }
+    }
+
+    async fn recover_promotion(&self, promotion: Promotion) {
+        let recovered = match self.inner.native.recover_promotion(promotion.id).await {
+            Ok(recovered) => recovered,
+            Err(problem) => return logged(None, "finish a promotion", Err(problem)),
+        };
+        if recovered != promotion.state {
+            let written = self.write_promotion(&Promotion { state: recovered, ..promotion }).await;
+            logged(None, "record what became of a promotion", written);
+        }
+    }
+
+    async fn write_promotion(&self, promotion: &Promotion) -> Result<(), Problem> {
+        let written = self.inner.store.write_promotion(promotion.clone()).await;
+        written.map_err(|error| refusal::store(&error))
+    }
+}
+
+fn home(request: &CreateRequest) -> Option<PathBuf> {
+    let variable = request.context.env.iter().rev().find(|variable| variable.name.0 == b"HOME")?;
+    Some(PathBuf::from(variable.value.as_os_str()))
+}
+
+const VERB: &str = "promote";
