@@ -18,7 +18,11 @@ pub const DEEPEST: usize = 16;
 
 /// What was made one of what. A sandbox that runs changes over at its next start.
 #[derive(Debug, Default)]
-pub(super) struct Squashed(Mutex<Vec<Change>>);
+pub(super) struct Squashed {
+    changes: Mutex<Vec<Change>>,
+    /// What could not be made one, and is not tried again by this daemon.
+    failed: Mutex<BTreeSet<Vec<LayerId>>>,
+}
 
 /// Layers, top first, and the one that stands for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +78,14 @@ impl Inner {
             self.squashed.apply(&mut stored.layers, &self.layers);
             if stored.layers.len() > DEEPEST {
                 let run = stored.layers.split_off(stored.layers.len() - DEEPEST);
-                self.layers.squash(&run, into, &stored.plan)?;
+                if self.squashed.failed().contains(&run) {
+                    continue;
+                }
+                if let Err(error) = self.layers.squash(&run, into, &stored.plan) {
+                    // A folder that not even its owner may read, for example. It works as it is.
+                    self.squashed.failed().insert(run);
+                    return Err(error.into());
+                }
                 let change = Change { run, into };
                 self.squashed.lock().push(change.clone());
                 return Ok(Some(change));
@@ -122,7 +133,7 @@ impl Squashed {
                 changes.push(Change { run, into });
             }
         }
-        Ok(Self(Mutex::new(changes)))
+        Ok(Self { changes: Mutex::new(changes), failed: Mutex::default() })
     }
 
     /// Puts a stack on as few layers as there are for it.
@@ -136,7 +147,11 @@ impl Squashed {
         is_changed
     }
 
+    fn failed(&self) -> MutexGuard<'_, BTreeSet<Vec<LayerId>>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Change>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
