@@ -13,6 +13,7 @@ mod limits;
 mod problem;
 mod provision;
 mod snapshot;
+mod state;
 mod stock;
 mod store;
 mod talk;
@@ -43,6 +44,7 @@ use store::Stored;
 pub use host::doctor;
 pub use problem::NativeError;
 pub use snapshot::Saved;
+pub use state::SealedState;
 
 /// The backend. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use super::{Inner, Native, Provision, Provisioned, disk, store};
 /// All that is needed to make a sandbox of a snapshot, or to take one back to it. Whoever keeps it need not look inside.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Saved(Stored);
+pub struct Saved(pub(super) Stored);
 
 impl Saved {
     /// The layers it stands on, top first.

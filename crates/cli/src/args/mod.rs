@@ -12,6 +12,7 @@ pub(crate) mod machine;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod snapshot;
+pub(crate) mod verify;
 pub(crate) mod which;
 
 use clap::{Parser, Subcommand};
@@ -54,6 +55,8 @@ pub(crate) enum Verb {
     Rollback(snapshot::Rollback),
     Restore(snapshot::Restore),
     Fork(snapshot::Fork),
+    Verify(verify::Verify),
+    Verdicts(verify::Verdicts),
     Logs(look::Logs),
     Cp(cp::Cp),
     Pause(lifecycle::Pause),
@@ -149,6 +152,8 @@ mod tests {
           rollback     Take a sandbox back to a snapshot
           restore      Make a new sandbox of a snapshot
           fork         Make new sandboxes of one, on all that it has written
+          verify       Run checks on the state of a sandbox
+          verdicts     List what checks said
           logs         Print the output of a sandbox's commands
           cp           Copy files between this machine and a sandbox
           pause        Freeze every process of a sandbox

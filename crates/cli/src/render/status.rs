@@ -122,6 +122,7 @@ fn kind(kind: CaveatKind) -> &'static str {
         CaveatKind::Network => "network",
         CaveatKind::Privilege => "privilege",
         CaveatKind::Processes => "processes",
+        CaveatKind::Checks => "checks",
         CaveatKind::Durability => "durability",
     }
 }

@@ -29,6 +29,8 @@ mod shell;
 mod snapshot;
 mod snapshots;
 mod status;
+mod verdicts;
+mod verify;
 mod version;
 
 use crate::api::Change;
@@ -54,6 +56,8 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Rollback(typed) => rollback::rollback(&typed, invocation).await,
         Verb::Restore(typed) => restore::restore(&typed, invocation).await,
         Verb::Fork(typed) => fork::fork(&typed, invocation).await,
+        Verb::Verify(typed) => verify::verify(&typed, invocation).await,
+        Verb::Verdicts(typed) => verdicts::verdicts(&typed, invocation).await,
         Verb::Gc(typed) => gc::gc(&typed, invocation).await,
         Verb::Logs(typed) => logs::logs(&typed, invocation).await,
         Verb::Cp(typed) => cp::cp(&typed, invocation).await,

@@ -128,4 +128,16 @@ CREATE TABLE snapshots (
 
 CREATE UNIQUE INDEX snapshot_names ON snapshots (name) WHERE name IS NOT NULL;
 ",
+    "
+-- What checks said of a state. Outlive its sandbox and its snapshot.
+CREATE TABLE verdicts (
+    id TEXT PRIMARY KEY,
+    sandbox TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    record TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX verdicts_on ON verdicts (digest);
+",
 ];

@@ -8,6 +8,7 @@ mod events;
 mod exec;
 mod extend;
 mod gc;
+mod judge;
 mod pause;
 mod restore;
 mod rollback;
@@ -16,5 +17,7 @@ mod snapshot;
 mod snapshots;
 mod start;
 mod stop;
+mod verdicts;
 
 pub(crate) use destroy::Why;
+pub use judge::Throwaway;

@@ -74,6 +74,12 @@ pub fn compare(ask: &Ask<'_>) -> Result<Comparison, DiffError> {
 }
 
 impl Comparison {
+    /// Of a state in which nothing was ever written.
+    #[must_use]
+    pub fn of_nothing(workspace: Option<&Path>) -> Self {
+        Self { workspace: workspace.map(Path::to_owned), parts: Vec::new() }
+    }
+
     /// What differs, for people and programs.
     pub fn diff(&self, detail: Detail) -> Result<Diff, DiffError> {
         report::diff(self, detail)

@@ -17,7 +17,9 @@ mod relay;
 mod route;
 mod sandboxes;
 mod snapshots;
+mod steps;
 mod table;
+mod verdicts;
 mod wire;
 
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use control::Control;
+use lanes::Lanes;
 use model::doctor::Report;
 use model::{Code, Problem};
 use tokio::sync::watch;
@@ -46,6 +49,7 @@ use refusal::Refusal;
 #[derive(Clone, Debug)]
 pub struct App {
     pub control: Control,
+    pub lanes: Lanes,
     pub doctor: Arc<Report>,
     pub stop: Stop,
 }

@@ -10,15 +10,19 @@ use model::sandbox::{CreateRequest, Sandbox, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
 };
+use model::verdict::{Verdict, VerifyRequest, VerifyStep};
 
 use super::door::OPEN_PATH;
 use super::route::Route;
 use super::route::Verb::{Delete, Get, Post, Put};
-use super::{daemon, diff, events, execs, files, log, sandboxes, snapshots};
+use super::{daemon, diff, events, execs, files, log, sandboxes, snapshots, verdicts};
 use crate::line::LogLine;
 
 pub(super) fn routes() -> Vec<Route> {
-    [of_daemon(), of_sandboxes(), of_snapshots(), of_execs(), of_files()].into_iter().flatten().collect()
+    [of_daemon(), of_sandboxes(), of_snapshots(), of_verdicts(), of_execs(), of_files()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn of_daemon() -> Vec<Route> {
@@ -125,6 +129,22 @@ fn of_snapshots() -> Vec<Route> {
         Route::new(Post, "/v1/gc", "Remove what nobody refers to any more", snapshots::collect)
             .takes::<snapshots::Collect>()
             .answers::<Garbage>(OK),
+    ]
+}
+
+fn of_verdicts() -> Vec<Route> {
+    vec![
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/verify",
+            "Seal the state of a sandbox and run checks on copies of it; the verdict is the last line",
+            verdicts::verify,
+        )
+        .takes::<VerifyRequest>()
+        .answers_lines::<VerifyStep>(),
+        Route::new(Get, "/v1/verdicts", "List what checks said", verdicts::list)
+            .query(verdicts::LIST)
+            .answers::<Vec<Verdict>>(OK),
     ]
 }
 
