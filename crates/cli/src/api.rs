@@ -16,6 +16,7 @@ use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
 };
 use model::units::Span;
+use model::verdict::{Verdict, VerifyRequest};
 use model::{ExecId, Sandbox};
 use serde::{Deserialize, Serialize};
 use server::client::{Client, ClientError};
@@ -155,6 +156,16 @@ impl Api {
 
     pub(crate) async fn fork(&self, which: &Which, request: &ForkRequest) -> Result<Forks, ClientError> {
         self.client.post(&of(which, "/fork"), request).await
+    }
+
+    pub(crate) async fn verify(&self, which: &Which, request: &VerifyRequest) -> Result<Lines, ClientError> {
+        let pieces = self.client.post_stream(&of(which, "/verify"), request).await?;
+        Ok(Lines { pieces: Box::new(pieces), buffer: Vec::new() })
+    }
+
+    pub(crate) async fn verdicts(&self, of: Option<&Which>) -> Result<Vec<Verdict>, ClientError> {
+        let query = of.map(|which| format!("?sandbox={which}")).unwrap_or_default();
+        self.client.get(&format!("/v1/verdicts{query}")).await
     }
 
     pub(crate) async fn collect_garbage(&self, dry_run: bool) -> Result<Garbage, ClientError> {

@@ -62,6 +62,52 @@ impl Drop for Waiting {
     }
 }
 
+/// Several things run at once, and each is told as it ends.
+#[derive(Debug)]
+pub(crate) struct Running {
+    bar: ProgressBar,
+    names: Vec<String>,
+    ended: usize,
+    expected: usize,
+}
+
+impl Running {
+    pub(crate) fn begin() -> Self {
+        Self { bar: spinner("waiting"), names: Vec::new(), ended: 0, expected: 0 }
+    }
+
+    pub(crate) fn expect(&mut self, number: usize) {
+        self.expected = number;
+        self.show();
+    }
+
+    pub(crate) fn started(&mut self, name: &str) {
+        if self.names.iter().all(|known| known != name) {
+            self.names.push(name.to_owned());
+        }
+        self.show();
+    }
+
+    /// `line` stays on the screen.
+    pub(crate) fn ended(&mut self, name: &str, line: &str) {
+        self.names.retain(|known| known != name);
+        self.ended += 1;
+        self.bar.println(line);
+        self.show();
+    }
+
+    fn show(&self) {
+        let Self { ended, expected, .. } = self;
+        self.bar.set_message(format!("{ended} of {expected} done, running: {}", self.names.join(", ")));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 fn spinner(message: &str) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").expect("the template is constant");

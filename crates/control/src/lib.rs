@@ -4,6 +4,7 @@
 //! never prints.
 
 mod anew;
+pub mod config;
 mod control;
 mod follow;
 pub mod frames;
@@ -21,7 +22,10 @@ pub mod store;
 mod upkeep;
 mod verbs;
 
+pub use backends::native::SealedState;
 pub use control::{Control, Error};
 pub use follow::Follow;
 pub use lifecycle::lifecycle_markdown;
 pub use memory::{Conversation, MemoryWatch};
+pub use store::Verdicts;
+pub use verbs::{Gate, Throwaway};

@@ -52,6 +52,12 @@ pub(crate) fn no_snapshot_yet(label: &str) -> Problem {
         .hint(format!("make one first: `zeno snapshot {label}`"))
 }
 
+/// What passed the checks is not what is there now.
+pub(crate) fn judged_before(label: &str) -> Problem {
+    Problem::new(Code::Refused, format!("sandbox `{label}` has changed since its checks passed"))
+        .hint(format!("judge it again: `zeno verify {label}`"))
+}
+
 pub(crate) fn relative_path(path: &Text) -> Problem {
     Problem::new(Code::BadRequest, format!("`{}` is not an absolute path", path.display()))
 }

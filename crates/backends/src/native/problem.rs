@@ -50,6 +50,10 @@ pub enum NativeError {
     Launch(#[from] LauncherError),
     #[error("could not tell what the sandbox changed")]
     Diff(#[from] DiffError),
+    #[error(
+        "no check has judged what would come of it: {merged} files merged with changes made here, {left} left as they are"
+    )]
+    Unjudged { merged: u64, left: u64 },
     #[error("could not promote")]
     Promote(#[from] PromoteError),
     #[error("could not talk to the sandbox")]
@@ -109,6 +113,10 @@ impl From<NativeError> for Problem {
                 Self::from_error(Code::Conflict, &error)
                     .hint("see what stands in the way: zeno promote SANDBOX --dry-run")
             }
+            NativeError::Unjudged { .. } => Self::from_error(Code::Refused, &error)
+                .hint("start from the present: zeno create --name NEW")
+                .hint("bring the change there: zeno diff SANDBOX --patch | zeno exec NEW -- git apply")
+                .hint("then zeno verify NEW, and zeno promote NEW"),
             NativeError::Promote(PromoteError::NotApplied) => {
                 Self::from_error(Code::NotFound, &error).hint("see what was promoted: zeno promotions")
             }

@@ -23,6 +23,8 @@ pub struct Candidate {
     pub made: Timestamp,
     /// The user's home.
     pub home: Option<PathBuf>,
+    /// Only as it was sealed: neither merged with what reality changed, nor in part.
+    pub exactly: bool,
 }
 
 impl Native {
@@ -79,7 +81,7 @@ impl Inner {
         promotion: Option<PromotionId>,
     ) -> Result<Assessment, NativeError> {
         let _turn = self.promoting();
-        let Candidate { saved, request, made, home } = candidate;
+        let Candidate { saved, request, made, home, exactly } = candidate;
         let stored = &saved.0;
         let comparison = self.sealed_comparison(stored)?;
         let frozen = stored.frozen.as_ref();
@@ -102,6 +104,10 @@ impl Inner {
             && assessed.report.is_clear()
             && is_something
         {
+            let unnamed = assessed.report.left_out.unnamed;
+            if *exactly && (changes.merged + changes.kept + unnamed > 0) {
+                return Err(NativeError::Unjudged { merged: changes.merged, left: changes.kept + unnamed });
+            }
             let folder = self.promotion(id);
             apply(&assessed, &folder, &mut |_step| ())?;
         }

@@ -13,6 +13,7 @@ pub(crate) mod promote;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod snapshot;
+pub(crate) mod verify;
 pub(crate) mod which;
 
 use std::ffi::OsString;
@@ -60,6 +61,8 @@ pub(crate) enum Verb {
     Promote(promote::Promote),
     Promotions(promote::Promotions),
     Undo(promote::Undo),
+    Verify(verify::Verify),
+    Verdicts(verify::Verdicts),
     Logs(look::Logs),
     Cp(cp::Cp),
     Pause(lifecycle::Pause),
@@ -216,6 +219,8 @@ mod tests {
           promote      Bring what a sandbox changed into reality, all or nothing
           promotions   List what was brought into reality
           undo         Take a promotion back
+          verify       Run checks on the state of a sandbox
+          verdicts     List what checks said
           logs         Print the output of a sandbox's commands
           cp           Copy files between this machine and a sandbox
           pause        Freeze every process of a sandbox

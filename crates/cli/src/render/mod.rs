@@ -13,6 +13,7 @@ pub(crate) mod sandbox;
 pub(crate) mod snapshots;
 pub(crate) mod status;
 pub(crate) mod table;
+pub(crate) mod verdict;
 pub(crate) mod words;
 
 #[cfg(test)]

@@ -122,8 +122,8 @@ fn kind(kind: CaveatKind) -> &'static str {
         CaveatKind::Network => "network",
         CaveatKind::Privilege => "privilege",
         CaveatKind::Processes => "processes",
-        CaveatKind::Durability => "durability",
         CaveatKind::Checks => "checks",
+        CaveatKind::Durability => "durability",
     }
 }
 

@@ -62,6 +62,15 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// How long something took, as exactly as anybody wants to know: `40ms`, `1.3s`, `2m5s`.
+pub(crate) fn took(millis: u64) -> String {
+    match millis {
+        0..1000 => format!("{millis}ms"),
+        1000..60_000 => format!("{}.{}s", millis / 1000, millis % 1000 / 100),
+        _ => units(Duration::from_millis(millis), 2),
+    }
+}
+
 fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or(Duration::ZERO)
 }
@@ -103,6 +112,7 @@ mod tests {
                 (ago.to_owned(), ahead.to_owned())
             );
         }
+        assert_eq!([40, 1390, 125_000].map(took), ["40ms", "1.3s", "2m5s"]);
         assert_eq!(age(at(86_405), at(0)), "0s", "a clock that went back");
         assert_eq!(left(at(86_405), at(0)), "1d");
         assert_eq!(left(at(7 * 86_400 - 2), at(0)), "7d");

@@ -31,6 +31,8 @@ mod snapshot;
 mod snapshots;
 mod status;
 mod undo;
+mod verdicts;
+mod verify;
 mod version;
 
 use crate::api::Change;
@@ -59,6 +61,8 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Promotions(_) => undo::promotions(invocation).await,
         Verb::Undo(typed) => undo::undo(&typed, invocation).await,
         Verb::Fork(typed) => fork::fork(&typed, invocation).await,
+        Verb::Verify(typed) => verify::verify(&typed, invocation).await,
+        Verb::Verdicts(typed) => verdicts::verdicts(&typed, invocation).await,
         Verb::Gc(typed) => gc::gc(&typed, invocation).await,
         Verb::Logs(typed) => logs::logs(&typed, invocation).await,
         Verb::Cp(typed) => cp::cp(&typed, invocation).await,

@@ -24,6 +24,8 @@ pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<
         resolutions,
         allow_executes: typed.allow_executes,
         dry_run: typed.dry_run,
+        commands: typed.commands.clone(),
+        force: typed.force,
         ..PromoteRequest::default()
     };
     let api = invocation.api().await?;

@@ -15,6 +15,7 @@ mod home;
 mod http;
 mod lifecycle;
 mod limits;
+mod promote;
 mod repository;
 mod run;
 mod snapshot;

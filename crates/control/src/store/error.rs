@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{Name, PromotionId, SandboxId, SnapshotId, State};
+use model::{Name, PromotionId, SandboxId, SnapshotId, State, VerdictId};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -102,6 +102,23 @@ pub enum Error {
     },
     #[error("failed to read the snapshots")]
     ListSnapshots {
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to encode verdict {id}")]
+    EncodeVerdict {
+        id: VerdictId,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("failed to record verdict {id}")]
+    InsertVerdict {
+        id: VerdictId,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to read the verdicts")]
+    ListVerdicts {
         #[source]
         source: rusqlite::Error,
     },

@@ -10,6 +10,7 @@ mod promotions;
 mod rows;
 mod schema;
 mod snapshots;
+mod verdicts;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -21,13 +22,14 @@ use model::event::Event;
 use model::promotion::Promotion;
 use model::sandbox::{Actor, CreateRequest};
 use model::units::Size;
-use model::{Sandbox, SandboxId, Snapshot, SnapshotId};
+use model::{Sandbox, SandboxId, Snapshot, SnapshotId, Verdict, VerdictId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use error::Error;
 pub use moves::{Facts, Move, Moved, NewRecord};
 pub use rows::Record;
 pub use snapshots::SnapshotRecord;
+pub use verdicts::Verdicts;
 
 use ledger::{Call, Ledger, Message, Page};
 
@@ -143,6 +145,22 @@ impl Store {
 
     pub async fn set_snapshot_size(&self, id: SnapshotId, size: Size) -> Result<(), Error> {
         self.call(move |page| snapshots::set_size(page.connection, id, size)).await
+    }
+
+    /// Writes down what checks said.
+    pub async fn insert_verdict(&self, verdict: Verdict) -> Result<(), Error> {
+        let row = verdicts::NewRow::of(verdict)?;
+        self.call(move |page| verdicts::insert(page.connection, &row)).await
+    }
+
+    /// Oldest first.
+    pub async fn verdicts(&self, which: Verdicts) -> Result<Vec<Verdict>, Error> {
+        self.call(move |page| verdicts::read(page.connection, which)).await
+    }
+
+    /// Forgets the oldest verdicts beyond so many, and says which.
+    pub async fn prune_verdicts(&self, kept: usize) -> Result<Vec<VerdictId>, Error> {
+        self.call(move |page| verdicts::prune(page.connection, kept)).await
     }
 
     pub async fn set_expires(&self, id: SandboxId, expires: Timestamp) -> Result<(), Error> {

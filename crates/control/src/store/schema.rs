@@ -136,4 +136,16 @@ CREATE TABLE promotions (
     record TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+-- What checks said of a state. Outlive its sandbox and its snapshot.
+CREATE TABLE verdicts (
+    id TEXT PRIMARY KEY,
+    sandbox TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    record TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX verdicts_on ON verdicts (digest);
+",
 ];

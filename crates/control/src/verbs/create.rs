@@ -50,6 +50,15 @@ impl Control {
             throwaway: !request.keep,
             from: None,
         };
+        self.run_order(order, progress).await
+    }
+
+    /// The same, of whatever the order says.
+    pub(super) async fn run_order(
+        &self,
+        order: Order,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<(Sandbox, Conversation), Problem> {
         let Made { sandbox, first } = self.make(order, progress).await?;
         let stream =
             first.ok_or_else(|| Problem::new(Code::Internal, "the command's conversation is missing"))?;

@@ -8,6 +8,7 @@ mod events;
 mod exec;
 mod extend;
 mod gc;
+mod judge;
 mod pause;
 mod promote;
 mod restore;
@@ -17,5 +18,8 @@ mod snapshot;
 mod snapshots;
 mod start;
 mod stop;
+mod verdicts;
 
 pub(crate) use destroy::Why;
+pub use judge::Throwaway;
+pub use promote::Gate;

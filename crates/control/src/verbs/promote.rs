@@ -6,7 +6,7 @@ use backends::native::Candidate;
 use model::diff::Detail;
 use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
 use model::sandbox::CreateRequest;
-use model::{Code, Problem, PromotionId};
+use model::{Code, Digest, Problem, PromotionId, VerdictId};
 
 use super::snapshot::random;
 use crate::control::Control;
@@ -14,25 +14,51 @@ use crate::names::{self, Known, Noun};
 use crate::recovery::logged;
 use crate::{refusal, store};
 
+/// What has to be true of a state before it is promoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Nothing is asked of it.
+    None,
+    /// Checks are declared, and whoever asks wants it all the same.
+    Forced,
+    /// Checks passed on the state with this digest, and only that may go through.
+    Passed { digest: Digest, verdict: VerdictId },
+}
+
 impl Control {
     /// Seals what a sandbox has written and brings exactly that into reality, all or nothing.
-    pub async fn promote(&self, which: &str, request: PromoteRequest) -> Result<Promoted, Problem> {
+    pub async fn promote(
+        &self,
+        which: &str,
+        request: PromoteRequest,
+        gate: Gate,
+    ) -> Result<Promoted, Problem> {
         if let Some(path) = request.paths.iter().find(|path| !Path::new(path.as_os_str()).is_absolute()) {
             return Err(refusal::relative_path(path));
         }
         let slot = self.find(which, VERB).await?;
         let control = self.clone();
         self.to_the_end(async move {
+            let _turn = slot.turn.lock().await;
             // Until the end: what was sealed may be nobody else's.
             let _layers = control.inner.layers.read().await;
-            let _turn = slot.turn.lock().await;
             let record = control.record(&slot).await?;
             let sealed = control.seal(&slot, &record).await?;
             let state = control.inner.native.sealed_state(&sealed.saved, Detail::Paths).await?;
+            let (verdict, forced) = match &gate {
+                Gate::None => (None, false),
+                Gate::Forced => (None, true),
+                Gate::Passed { digest, .. } if *digest != state.digest => {
+                    return Err(refusal::judged_before(&slot.label()));
+                }
+                Gate::Passed { verdict, .. } => (Some(*verdict), false),
+            };
             let (actor, dry_run) = (request.actor, request.dry_run);
             let root = sealed.saved.workspace().map(Into::into);
             let home = home(&sealed.request);
-            let candidate = Candidate { saved: sealed.saved, request, made: record.sandbox.created, home };
+            let made = record.sandbox.created;
+            let exactly = verdict.is_some();
+            let candidate = Candidate { saved: sealed.saved, request, made, home, exactly };
             if dry_run {
                 return control
                     .inner
@@ -50,6 +76,8 @@ impl Control {
                 root,
                 counts: Default::default(),
                 state: PromotionState::Applying,
+                verdict,
+                forced,
             };
             control.apply_promotion(promotion, candidate).await
         })

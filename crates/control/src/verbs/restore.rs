@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use model::sandbox::Actor;
 use model::snapshot::{ForkRequest, Forked, Forks, RestoreRequest, SnapshotReason};
 use model::{Code, Name, Problem, Sandbox, Snapshot};
 use tokio::task::JoinSet;
@@ -26,7 +27,7 @@ impl Control {
             return Err(refusal::fork_count(request.count, MOST));
         }
         let names = names(&request)?;
-        let record = self.snapshot_for_fork(which, &request).await?;
+        let record = self.sealed(which, SnapshotReason::Fork, request.actor).await?;
         let _layers = self.inner.layers.read().await;
         // Dropped when whoever asked is gone: then those that were made already are removed again.
         let mut tasks = JoinSet::new();
@@ -45,9 +46,14 @@ impl Control {
     }
 
     /// The snapshot a sandbox stands on, if it has written nothing since; else a new one.
-    async fn snapshot_for_fork(&self, which: &str, request: &ForkRequest) -> Result<SnapshotRecord, Problem> {
-        let slot = self.find(which, "fork").await?;
-        let (control, actor) = (self.clone(), request.actor);
+    pub(super) async fn sealed(
+        &self,
+        which: &str,
+        reason: SnapshotReason,
+        actor: Actor,
+    ) -> Result<SnapshotRecord, Problem> {
+        let slot = self.find(which, "seal").await?;
+        let control = self.clone();
         self.to_the_end(async move {
             let _turn = slot.turn.lock().await;
             let _layers = control.inner.layers.read().await;
@@ -60,25 +66,31 @@ impl Control {
                 }
             }
             let labels = Default::default();
-            let asked = Asked { reason: SnapshotReason::Fork, name: None, labels, actor };
+            let asked = Asked { reason, name: None, labels, actor };
             control.keep(&slot, &record, sealed, asked).await
         })
         .await
     }
 
     async fn make_of(&self, record: SnapshotRecord, asked: RestoreRequest) -> Result<Sandbox, Problem> {
-        let SnapshotRecord { snapshot: Snapshot { id, workspace, .. }, mut request, saved } = record;
-        if let Some(workspace) = &workspace
-            && !Path::new(workspace.as_os_str()).exists()
-        {
-            return Err(refusal::workspace_gone(workspace));
-        }
+        is_workspace_there(&record)?;
+        let SnapshotRecord { snapshot: Snapshot { id, .. }, mut request, saved } = record;
         let RestoreRequest { name, labels, actor } = asked;
         request.name = name;
         request.labels.extend(labels);
         request.actor = actor;
         let order = Order { request, first: None, throwaway: false, from: Some((id, saved)) };
         self.make_from(order).await
+    }
+}
+
+/// Its frozen copy holds only what changes.
+pub(super) fn is_workspace_there(record: &SnapshotRecord) -> Result<(), Problem> {
+    match &record.snapshot.workspace {
+        Some(workspace) if !Path::new(workspace.as_os_str()).exists() => {
+            Err(refusal::workspace_gone(workspace))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

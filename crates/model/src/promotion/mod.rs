@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diff::Entry;
 use crate::exec::Text;
-use crate::id::{PromotionId, SandboxId};
+use crate::id::{PromotionId, SandboxId, VerdictId};
 use crate::sandbox::Actor;
 
 pub use executes::{ExecutesList, ExecutesRule};
@@ -32,6 +32,12 @@ pub struct Promotion {
     pub root: Option<Text>,
     pub counts: Counts,
     pub state: PromotionState,
+    /// What opened the gate, where checks are declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictId>,
+    /// Promoted past a closed gate, because the actor said so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +62,10 @@ pub struct PromoteRequest {
     pub allow_executes: bool,
     /// Only say what would be done.
     pub dry_run: bool,
+    /// Commands that have to exit with 0 on a copy of the sealed state, besides the declared checks. They are run now.
+    pub commands: Vec<String>,
+    /// Promote although the declared checks have not passed. It is recorded.
+    pub force: bool,
     pub actor: Actor,
 }
 

@@ -18,7 +18,9 @@ mod relay;
 mod route;
 mod sandboxes;
 mod snapshots;
+mod steps;
 mod table;
+mod verdicts;
 mod wire;
 
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use control::Control;
+use lanes::Lanes;
 use model::doctor::Report;
 use model::{Code, Problem};
 use tokio::sync::watch;
@@ -47,6 +50,7 @@ use refusal::Refusal;
 #[derive(Clone, Debug)]
 pub struct App {
     pub control: Control,
+    pub lanes: Lanes,
     pub doctor: Arc<Report>,
     pub stop: Stop,
 }

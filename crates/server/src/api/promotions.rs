@@ -13,7 +13,7 @@ pub(super) async fn promote(
     Which(which): Which,
     Input(request): Input<PromoteRequest>,
 ) -> Result<Json<Promoted>, Refusal> {
-    Ok(Json(app.control.promote(&which, request).await?))
+    Ok(Json(app.lanes.promote(&which, request).await?))
 }
 
 pub(super) async fn list(State(app): State<App>) -> Result<Json<Vec<Promotion>>, Refusal> {

@@ -11,15 +11,16 @@ use model::sandbox::{CreateRequest, Sandbox, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
 };
+use model::verdict::{Verdict, VerifyRequest, VerifyStep};
 
 use super::door::OPEN_PATH;
 use super::route::Route;
 use super::route::Verb::{Delete, Get, Post, Put};
-use super::{daemon, diff, events, execs, files, log, promotions, sandboxes, snapshots};
+use super::{daemon, diff, events, execs, files, log, promotions, sandboxes, snapshots, verdicts};
 use crate::line::LogLine;
 
 pub(super) fn routes() -> Vec<Route> {
-    [of_daemon(), of_sandboxes(), of_snapshots(), of_promotions(), of_execs(), of_files()]
+    [of_daemon(), of_sandboxes(), of_snapshots(), of_promotions(), of_verdicts(), of_execs(), of_files()]
         .into_iter()
         .flatten()
         .collect()
@@ -150,6 +151,22 @@ fn of_promotions() -> Vec<Route> {
         Route::new(Post, "/v1/undo", "Take the last promotion back", promotions::undo_last)
             .takes::<UndoRequest>()
             .answers::<Promotion>(OK),
+    ]
+}
+
+fn of_verdicts() -> Vec<Route> {
+    vec![
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/verify",
+            "Seal the state of a sandbox and run checks on copies of it; the verdict is the last line",
+            verdicts::verify,
+        )
+        .takes::<VerifyRequest>()
+        .answers_lines::<VerifyStep>(),
+        Route::new(Get, "/v1/verdicts", "List what checks said", verdicts::list)
+            .query(verdicts::LIST)
+            .answers::<Vec<Verdict>>(OK),
     ]
 }
 

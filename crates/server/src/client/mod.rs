@@ -87,7 +87,25 @@ impl Client {
         &self,
         path: &str,
     ) -> Result<impl Stream<Item = Result<Bytes, ClientError>> + Send + Unpin + 'static, ClientError> {
-        let (response, _) = self.send(Method::GET, path, empty(), HeaderMap::new()).await?;
+        self.stream(Method::GET, path, empty()).await
+    }
+
+    /// The same for an answer to something that is asked for. Dropping it is leaving.
+    pub async fn post_stream<B: Serialize>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<impl Stream<Item = Result<Bytes, ClientError>> + Send + Unpin + use<B>, ClientError> {
+        self.stream(Method::POST, path, json(body)?).await
+    }
+
+    async fn stream(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+    ) -> Result<impl Stream<Item = Result<Bytes, ClientError>> + Send + Unpin + use<>, ClientError> {
+        let (response, _) = self.send(method, path, body, HeaderMap::new()).await?;
         let body = BodyStream::new(checked(response).await?.into_body());
         Ok(Box::pin(body.filter_map(async |frame| match frame {
             Ok(frame) => frame.into_data().ok().map(Ok),

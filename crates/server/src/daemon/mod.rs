@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use control::Control;
+use lanes::Lanes;
 use model::doctor::Report;
 use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,6 +37,7 @@ pub struct DaemonOptions {
 #[derive(Debug)]
 pub struct Served {
     pub control: Control,
+    pub lanes: Lanes,
     pub doctor: Report,
 }
 
@@ -95,8 +97,8 @@ where
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     outlive_file_limits()?;
-    let Served { control, doctor } = build.await.map_err(DaemonError::Build)?;
-    let app = App { control: control.clone(), doctor: Arc::new(doctor), stop: stop.clone() };
+    let Served { control, lanes, doctor } = build.await.map_err(DaemonError::Build)?;
+    let app = App { control: control.clone(), lanes, doctor: Arc::new(doctor), stop: stop.clone() };
 
     let mut listeners = Vec::new();
     if let Some(address) = options.listen {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use backends::native::Native;
 use control::Control;
 pub use engine::launcher::LaunchError;
+use lanes::Lanes;
 use model::doctor::Report;
 
 use super::{DaemonError, DaemonOptions, Served, main};
@@ -19,7 +20,8 @@ pub fn run(options: &DaemonOptions) -> Result<(), DaemonError> {
         let native = Native::open(&home)?;
         let doctor = native.doctor();
         let control = Control::open(&home, native).await?;
-        Ok(Served { control, doctor })
+        let lanes = Lanes::new(control.clone(), &home);
+        Ok(Served { control, lanes, doctor })
     };
     main(options, prepare, build)
 }

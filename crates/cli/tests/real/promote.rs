@@ -1,0 +1,133 @@
+//! What a sandbox changed, brought into the real folder and taken back.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::files::listing;
+use crate::home::{Home, Ran, finish};
+
+#[test]
+fn what_was_done_inside_is_done_outside_and_undone() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let before = listing(&yard.path);
+    home.exec("box", "echo more >> README; rm src/gone; mkdir -p new/deep; echo x > new/deep/file; chmod 755 run; ln -s README link");
+    let told = home.ok(&["promote", "box", "--dry-run"]);
+    assert!(told.contains("  delete  src/gone\n") && told.contains("  create  new/deep/file\n"), "{told}");
+    assert_eq!(listing(&yard.path), before, "a dry run does nothing");
+
+    let done: Value = home.json(&["promote", "box"]);
+    assert_eq!(done["status"], "done", "{done}");
+    assert_eq!(fs::read_to_string(yard.path.join("README")).unwrap(), "readme\nmore\n");
+    assert_eq!(fs::read_to_string(yard.path.join("new/deep/file")).unwrap(), "x\n");
+    assert!(!yard.path.join("src/gone").exists());
+    assert_eq!(fs::read_link(yard.path.join("link")).unwrap(), PathBuf::from("README"));
+    // The same again is nothing.
+    assert_eq!(home.json(&["promote", "box"])["status"], "planned");
+
+    let id = done["promotion"]["id"].as_str().unwrap();
+    assert!(home.ok(&["promotions"]).contains(id));
+    home.ok(&["undo"]);
+    assert_eq!(listing(&yard.path), before, "to the byte, mode and time");
+    assert_eq!(home.zeno(&["undo"]).code, 6, "there is nothing left to undo");
+    assert_eq!(home.json(&["promotions"])[0]["state"], "undone");
+}
+
+#[test]
+fn both_sides_changed() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    home.exec("box", "sed -i 's/^one/ONE/' lines; echo inside > README; echo run > .envrc");
+    fs::write(yard.path.join("lines"), LINES.replace("five", "FIVE")).unwrap();
+    fs::write(yard.path.join("README"), "outside\n").unwrap();
+    let before = listing(&yard.path);
+
+    let refused = home.zeno(&["promote", "box"]);
+    assert_eq!(refused.code, 5, "{refused}");
+    assert!(
+        refused.out().contains("conflict README\n") && refused.out().contains("executes .envrc"),
+        "{refused}"
+    );
+    let decided = ["promote", "box", "--on-conflict", "README=theirs"];
+    let refused = home.zeno(&decided);
+    assert_eq!(refused.code, 4, "what executes by itself is still not allowed: {refused}");
+    assert_eq!(listing(&yard.path), before, "nothing was changed");
+
+    home.ok(&[&decided[..], &["--allow-executes"]].concat());
+    let lines = fs::read_to_string(yard.path.join("lines")).unwrap();
+    assert_eq!(lines, LINES.replace("five", "FIVE").replace("one", "ONE"), "merged");
+    assert_eq!(fs::read_to_string(yard.path.join("README")).unwrap(), "outside\n");
+
+    // What has changed since is not overwritten by taking it back.
+    fs::write(yard.path.join("lines"), "edited since\n").unwrap();
+    let ran = home.zeno(&["undo"]);
+    assert_eq!(ran.code, 5, "{ran}");
+    assert!(ran.err().contains("lines"), "{ran}");
+    home.ok(&["undo", "--leave", yard.path.join("lines").to_str().unwrap()]);
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), "edited since\n");
+    assert!(!yard.path.join(".envrc").exists());
+}
+
+#[test]
+fn only_what_passed_its_checks_goes_through() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    fs::write(yard.path.join("zeno.yaml"), "checks:\n  - name: good\n    run: grep -q good README\n")
+        .unwrap();
+    let refused = |ran: Ran, why: &str| {
+        assert_eq!(ran.code, 4, "{ran}");
+        assert!(ran.err().contains(why), "{ran}");
+        assert_eq!(fs::read_to_string(yard.path.join("README")).unwrap(), "readme\n");
+    };
+    home.exec("box", "echo bad > README");
+    refused(home.zeno(&["promote", "box"]), "its checks have not been run");
+    assert_eq!(home.zeno(&["verify", "box"]).code, 1);
+    refused(home.zeno(&["promote", "box"]), "it did not pass `good`");
+    home.exec("box", "echo good > README");
+    refused(home.zeno(&["promote", "box"]), "has changed since they were run");
+    assert_eq!(home.zeno(&["verify", "box"]).code, 0);
+    home.exec("box", "echo other > other");
+    refused(home.zeno(&["promote", "box"]), "has changed since they were run");
+    refused(home.zeno(&["promote", "box", "--check", "false"]), "it did not pass `check-1`");
+
+    // A part, or a merge, is a tree that nobody has judged.
+    assert_eq!(home.zeno(&["verify", "box"]).code, 0);
+    let part = yard.path.join("README");
+    refused(home.zeno(&["promote", "box", "--paths", part.to_str().unwrap()]), "no check has judged");
+    let done: Value = home.json(&["promote", "box"]);
+    assert_eq!(done["status"], "done", "{done}");
+    assert!(done["promotion"]["verdict"].is_string(), "{done}");
+    home.ok(&["undo"]);
+
+    home.exec("box", "echo bad > README");
+    let forced: Value = home.json(&["promote", "box", "--force"]);
+    assert_eq!(forced["promotion"]["forced"], true, "{forced}");
+}
+
+const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
+
+/// A repository and a sandbox in it.
+struct Yard {
+    path: PathBuf,
+}
+
+impl Yard {
+    fn new(home: &Home) -> Self {
+        let path = home.yard().join("repository");
+        fs::create_dir_all(&path).unwrap();
+        let script = format!(
+            "git init -q . && mkdir src && echo readme > README && echo gone > src/gone && printf '{LINES}' > lines && \
+             echo run > run && git add . && git -c user.name=z -c user.email=z@localhost commit -qm first"
+        );
+        let status =
+            std::process::Command::new("sh").args(["-c", &script]).current_dir(&path).status().unwrap();
+        assert!(status.success());
+        let mut create = home.command(&["create", "--name", "box"]);
+        let made = finish(create.current_dir(&path).spawn().unwrap(), b"");
+        assert_eq!(made.code, 0, "{made}");
+        home.daemon();
+        Self { path }
+    }
+}
