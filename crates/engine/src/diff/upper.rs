@@ -70,12 +70,9 @@ impl Upper {
         Ok(self.find(path)?.map(|found| found.look.clone()))
     }
 
-    /// The names in a folder; none if it is gone.
+    /// The names in a folder, in order, so that the same is always told alike; none if it is gone.
     pub(crate) fn names(&self, path: &[u8]) -> io::Result<Vec<Box<[u8]>>> {
         let Some(found) = self.find(path)? else { return Ok(Vec::new()) };
-        if let [only] = found.places.as_slice() {
-            return self.layers[only.layer].names(&only.path);
-        }
         let mut names = BTreeSet::new();
         for place in &found.places {
             names.extend(self.layers[place.layer].names(&place.path)?);

@@ -47,7 +47,8 @@ fn deeds() -> impl Strategy<Value = Vec<String>> {
 }
 
 /// All that can be seen of a tree, by the real overlay.
-const SEE: &str = "find . -printf '%p %y %m %s %l %T@\\n' | sort; find . -type f -exec cat {} +";
+const SEE: &str =
+    "find . -printf '%p %y %m %s %l %T@\\n' | sort; find . -type f -print0 | sort -z | xargs -r0 cat";
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
