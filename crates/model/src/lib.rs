@@ -20,6 +20,7 @@ pub mod limits;
 pub mod mask;
 pub mod net;
 pub mod problem;
+pub mod race;
 pub mod sandbox;
 pub mod snapshot;
 pub mod state;

@@ -6,6 +6,7 @@ use model::exec::ExecRequest;
 use model::limits::OnExpire;
 use model::sandbox::Actor;
 use model::snapshot::SnapshotReason;
+use model::units::Size;
 use model::{Problem, Sandbox, SandboxId, Snapshot, SnapshotId};
 use tokio::runtime::Handle;
 
@@ -33,6 +34,11 @@ impl Control {
         let _layers = self.inner.layers.read().await;
         let record = self.find_snapshot(&snapshot.to_string()).await?;
         self.inner.native.sealed_state(&record.saved, detail).await
+    }
+
+    /// The most memory that a sandbox ever used, where that is counted.
+    pub fn peak_memory(&self, id: SandboxId) -> Result<Option<Size>, Problem> {
+        Ok(self.inner.native.peak_memory(id)?)
     }
 
     /// Makes a copy of a snapshot that runs this command, and is gone afterwards.

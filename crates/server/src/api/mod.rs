@@ -12,6 +12,7 @@ mod log;
 pub(crate) mod openapi;
 mod peer;
 mod query;
+mod races;
 mod refusal;
 mod relay;
 mod route;
