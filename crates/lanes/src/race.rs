@@ -7,16 +7,17 @@ mod pick;
 mod start;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use control::Throwaway;
 use jiff::Timestamp;
 use model::config::Check;
 use model::race::{Candidate, Entry, Phase, Race, RaceRequest, RaceStep};
 use model::sandbox::Actor;
 use model::units::Span;
 use model::verdict::VerifyRequest;
-use model::{Code, Name, Problem, RaceId, SnapshotId};
+use model::{Code, Name, Problem, RaceId, Sandbox, SnapshotId};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -62,6 +63,7 @@ impl Lanes {
             room: room(request.parallel),
             logs: self.races.join(id.to_string()),
             steps: steps.clone(),
+            made: Mutex::default(),
             checks,
         });
         let mut entries = run_all(&field, &request.candidates).await;
@@ -80,6 +82,7 @@ impl Lanes {
             duration_ms: began.elapsed().as_millis() as u64,
         };
         self.control.record_race(race.clone(), KEPT).await?;
+        field.keep_made();
         Ok(race)
     }
 }
@@ -99,9 +102,21 @@ struct Field {
     room: Arc<Semaphore>,
     logs: PathBuf,
     steps: Steps<RaceStep>,
+    /// Sandboxes of candidates, which go again if the race does not come to its end.
+    made: Mutex<Vec<Throwaway>>,
 }
 
 impl Field {
+    fn made(&self, sandbox: &Sandbox) {
+        let held = self.lanes.control.unless_kept(sandbox.id);
+        self.made.lock().expect("no panic while it is held").push(held);
+    }
+
+    fn keep_made(&self) {
+        let made = std::mem::take(&mut *self.made.lock().expect("no panic while it is held"));
+        made.into_iter().for_each(Throwaway::keep);
+    }
+
     fn moved(&self, candidate: &Name, phase: Phase) {
         tell(&self.steps, RaceStep::Moved { candidate: candidate.clone(), phase });
     }

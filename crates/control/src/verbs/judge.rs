@@ -61,12 +61,17 @@ impl Control {
         let from = Some((snapshot.id, saved));
         let order = Order { request, first: Some(exec), throwaway: true, from };
         let (Sandbox { id, .. }, conversation) = self.run_order(order, &|_progress| ()).await?;
-        let throwaway = Throwaway { control: self.clone(), runtime: Handle::current(), id: Some(id) };
-        Ok((throwaway, conversation))
+        Ok((self.unless_kept(id), conversation))
+    }
+
+    /// Removes a sandbox when this is dropped before somebody decides to keep it.
+    #[must_use]
+    pub fn unless_kept(&self, id: SandboxId) -> Throwaway {
+        Throwaway { control: self.clone(), runtime: Handle::current(), id: Some(id) }
     }
 }
 
-/// A sandbox that goes with its command. Dropped, whatever runs in it is ended.
+/// A sandbox that goes with whoever holds this. Dropped, whatever runs in it is ended.
 #[derive(Debug)]
 pub struct Throwaway {
     control: Control,
@@ -75,6 +80,11 @@ pub struct Throwaway {
 }
 
 impl Throwaway {
+    /// It is to stay after all.
+    pub fn keep(mut self) {
+        self.id = None;
+    }
+
     /// Removes it, now that its command has ended.
     pub async fn dismiss(mut self) -> Result<(), Problem> {
         match self.id.take() {

@@ -110,6 +110,7 @@ async fn attempt(
     let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let request = RestoreRequest { name: None, labels, actor: field.actor };
     let sandbox = field.lanes.control.restore(&snapshot.to_string(), request).await?;
+    field.made(&sandbox);
     entry.sandbox = Some(sandbox.id);
     field.moved(&candidate.name, Phase::Running);
     let conversation = field.lanes.control.exec(&sandbox.id.to_string(), exec).await?;
@@ -162,7 +163,7 @@ fn explain(check: &CheckResult) -> String {
         Judgement::Fail => "failed",
         Judgement::Inconclusive | Judgement::Pass => "is inconclusive",
     };
-    let reason = check.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let reason = check.why().map(|why| format!(": {why}")).unwrap_or_default();
     format!("`{}` {how}{reason}{}", check.name, last(&check.tail))
 }
 

@@ -27,9 +27,11 @@ pub(super) fn pick(by: Pick, entries: &mut [Entry]) -> Option<usize> {
     for (at, entry) in entries.iter_mut().enumerate() {
         if at != winner && fits(entry) {
             entry.lost = Some(match by {
-                Pick::Fastest => format!("it passes, but `{name}` is faster ({measure})"),
-                Pick::Smallest => format!("it passes, but `{name}` is smaller ({measure})"),
-                Pick::Score | Pick::Ask => format!("it passes, but `{name}` scores higher ({measure})"),
+                Pick::Fastest => format!("it passes, but is no faster than `{name}` ({measure})"),
+                Pick::Smallest => format!("it passes, but is no smaller than `{name}` ({measure})"),
+                Pick::Score | Pick::Ask => {
+                    format!("it passes, but scores no higher than `{name}` ({measure})")
+                }
             });
         }
     }
@@ -99,7 +101,7 @@ mod tests {
         check(Pick::Fastest, Some("quick"));
         let lost = check(Pick::Smallest, Some("small"));
         let words = |text: &str| Some(text.to_owned());
-        let smaller = words("it passes, but `small` is smaller (+3 -0 lines)");
+        let smaller = words("it passes, but is no smaller than `small` (+3 -0 lines)");
         assert_eq!(lost, [words("failed"), smaller.clone(), None, smaller]);
         check(Pick::Score, Some("scored"));
         assert_eq!(check(Pick::Ask, None)[1], words("failed"));
