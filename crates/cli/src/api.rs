@@ -11,6 +11,7 @@ use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
 use model::promotion::{PromoteRequest, Promoted, Promotion, UndoRequest};
+use model::race::{Race, RaceRequest};
 use model::sandbox::{CreateRequest, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
@@ -166,6 +167,15 @@ impl Api {
     pub(crate) async fn verdicts(&self, of: Option<&Which>) -> Result<Vec<Verdict>, ClientError> {
         let query = of.map(|which| format!("?sandbox={which}")).unwrap_or_default();
         self.client.get(&format!("/v1/verdicts{query}")).await
+    }
+
+    pub(crate) async fn race(&self, request: &RaceRequest) -> Result<Lines, ClientError> {
+        let pieces = self.client.post_stream("/v1/races", request).await?;
+        Ok(Lines { pieces: Box::new(pieces), buffer: Vec::new() })
+    }
+
+    pub(crate) async fn races(&self) -> Result<Vec<Race>, ClientError> {
+        self.client.get("/v1/races").await
     }
 
     pub(crate) async fn collect_garbage(&self, dry_run: bool) -> Result<Garbage, ClientError> {

@@ -1,10 +1,11 @@
 //! Signs of life on standard error while something takes longer than half a second. Where standard error is
 //! no terminal, nothing is shown.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressStyle};
 use model::exec::Progress;
 use model::units::Size;
 use tokio::time::Instant;
@@ -105,6 +106,56 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A table that is drawn again and again: one line for each of several that run side by side.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    lines: MultiProgress,
+    bars: BTreeMap<String, ProgressBar>,
+    checks: u64,
+}
+
+impl Board {
+    pub(crate) fn begin<'a>(&mut self, names: impl Iterator<Item = &'a str> + Clone, checks: u64) {
+        self.checks = checks;
+        let width = names.clone().map(|name| name.chars().count()).max().unwrap_or(0);
+        for name in names {
+            let bar = self.lines.add(ProgressBar::new_spinner());
+            let style = ProgressStyle::with_template("{spinner} {prefix}  {elapsed:>4.dim}  {msg}")
+                .expect("the template is constant");
+            bar.set_style(style);
+            bar.set_prefix(format!("{name:width$}"));
+            bar.enable_steady_tick(Duration::from_millis(100));
+            self.bars.insert(name.to_owned(), bar);
+        }
+    }
+
+    /// How many checks each has before it.
+    pub(crate) fn checks(&self) -> u64 {
+        self.checks
+    }
+
+    pub(crate) fn show(&self, name: &str, message: &str) {
+        if let Some(bar) = self.bars.get(name) {
+            bar.set_message(message.to_owned());
+        }
+    }
+
+    /// Its line stands still from now on.
+    pub(crate) fn end(&self, name: &str, message: &str) {
+        if let Some(bar) = self.bars.get(name) {
+            bar.abandon_with_message(message.to_owned());
+        }
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        for bar in self.bars.values() {
+            bar.finish_and_clear();
+        }
     }
 }
 

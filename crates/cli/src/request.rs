@@ -121,7 +121,7 @@ fn sandbox(typed: &SandboxArgs, caller: &Caller) -> Result<CreateRequest, Failur
     })
 }
 
-fn limits(typed: &LimitArgs) -> Limits {
+pub(crate) fn limits(typed: &LimitArgs) -> Limits {
     Limits {
         cpus: typed.cpus,
         memory: typed.memory,

@@ -8,6 +8,7 @@ mod definition;
 mod judge;
 mod log;
 mod promote;
+mod race;
 mod standing;
 mod suite;
 mod verify;
@@ -26,12 +27,14 @@ pub struct Lanes {
     control: Control,
     /// Where what checks wrote is kept, a folder for each verdict.
     logs: PathBuf,
+    /// Where what candidates wrote is kept, a folder for each race.
+    races: PathBuf,
 }
 
 impl Lanes {
     #[must_use]
     pub fn new(control: Control, home: &Path) -> Self {
-        Self { control, logs: home.join("verdicts") }
+        Self { control, logs: home.join("verdicts"), races: home.join("races") }
     }
 }
 

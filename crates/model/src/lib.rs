@@ -21,6 +21,7 @@ pub mod mask;
 pub mod net;
 pub mod problem;
 pub mod promotion;
+pub mod race;
 pub mod sandbox;
 pub mod snapshot;
 pub mod state;

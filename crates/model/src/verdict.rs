@@ -100,6 +100,22 @@ pub struct CheckResult {
     pub tail: Vec<String>,
 }
 
+impl CheckResult {
+    /// Why it did not pass, in one line.
+    #[must_use]
+    pub fn why(&self) -> Option<String> {
+        let reason = self.reason.as_ref()?;
+        let exit = self.runs.first().and_then(|run| run.exit.as_ref());
+        Some(match (reason, exit) {
+            (Reason::Exit { .. }, Some(Outcome::Exited { code })) => format!("exit code {code}, {reason}"),
+            (Reason::Exit { .. }, Some(Outcome::Signaled { signal })) => {
+                format!("killed by signal {signal}, {reason}")
+            }
+            _ => reason.to_string(),
+        })
+    }
+}
+
 /// One run of a check's command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRun {

@@ -30,6 +30,14 @@ impl Native {
     }
 }
 
+impl Native {
+    /// The most memory that a sandbox ever used; `None` where it has no limit of its own, or the kernel does not say.
+    pub fn peak_memory(&self, id: SandboxId) -> Result<Option<Size>, NativeError> {
+        let Some(cgroup) = self.0.machine.cgroup.find(id) else { return Ok(None) };
+        Ok(cgroup.memory_peak()?.map(Size))
+    }
+}
+
 impl Inner {
     /// Makes what enforces these limits. On error nothing is left behind.
     pub(super) fn enforce(&self, id: SandboxId, limits: &Limits) -> Result<Enforced, NativeError> {

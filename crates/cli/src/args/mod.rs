@@ -10,6 +10,7 @@ pub(crate) mod lifecycle;
 pub(crate) mod look;
 pub(crate) mod machine;
 pub(crate) mod promote;
+pub(crate) mod race;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod snapshot;
@@ -63,6 +64,8 @@ pub(crate) enum Verb {
     Undo(promote::Undo),
     Verify(verify::Verify),
     Verdicts(verify::Verdicts),
+    Race(Box<race::Race>),
+    Races(race::Races),
     Logs(look::Logs),
     Cp(cp::Cp),
     Pause(lifecycle::Pause),
@@ -221,6 +224,8 @@ mod tests {
           undo         Take a promotion back
           verify       Run checks on the state of a sandbox
           verdicts     List what checks said
+          race         Try several things from one state, check each, and pick the best
+          races        List what came of races
           logs         Print the output of a sandbox's commands
           cp           Copy files between this machine and a sandbox
           pause        Freeze every process of a sandbox

@@ -8,6 +8,7 @@ pub(crate) mod list;
 pub(crate) mod paint;
 pub(crate) mod problem;
 pub(crate) mod promotion;
+pub(crate) mod race;
 pub(crate) mod reference;
 pub(crate) mod sandbox;
 pub(crate) mod snapshots;

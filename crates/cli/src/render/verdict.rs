@@ -1,7 +1,6 @@
 //! `zeno verify` and `zeno verdicts`.
 
 use jiff::Timestamp;
-use model::exec::Outcome;
 use model::verdict::{CheckResult, Excluded, Judgement, Verdict};
 
 use super::paint::Paint;
@@ -37,9 +36,8 @@ pub(crate) fn verdict(verdict: &Verdict, paint: Paint) -> String {
 
 /// One check, as soon as it has ended.
 pub(crate) fn line(result: &CheckResult, paint: Paint) -> String {
-    let why = why(result);
     let time = took(time(result));
-    let line = format!("{} {} ({time}) {why}", judged(result.outcome, paint), result.name);
+    let line = format!("{} {} ({time}) {}", judged(result.outcome, paint), result.name, why(result));
     line.trim_end().to_owned()
 }
 
@@ -61,25 +59,6 @@ pub(crate) fn list(verdicts: &[Verdict], now: Timestamp, paint: Paint) -> String
     table(["VERDICT", "OUTCOME", "SANDBOX", "STATE", "PASSED", "AGE"], &rows, paint)
 }
 
-/// Why a check did not pass, in one line.
-pub(crate) fn why(result: &CheckResult) -> String {
-    let Some(reason) = &result.reason else { return String::new() };
-    let ended = result.runs.first().and_then(|run| run.exit.as_ref()).and_then(|exit| match exit {
-        Outcome::Exited { code } => Some(format!("exit code {code}, ")),
-        Outcome::Signaled { signal } => Some(format!("killed by signal {signal}, ")),
-        Outcome::TimedOut
-        | Outcome::OutputLimit
-        | Outcome::OutOfMemory { .. }
-        | Outcome::NotStarted { .. }
-        | Outcome::SandboxEnded { .. } => None,
-    });
-    let ended = match reason {
-        model::verdict::Reason::Exit { .. } => ended.unwrap_or_default(),
-        _ => String::new(),
-    };
-    clean(&format!("{ended}{reason}")).into_owned()
-}
-
 /// The word, in its colour.
 pub(crate) fn judged(judgement: Judgement, paint: Paint) -> String {
     match judgement {
@@ -92,6 +71,10 @@ pub(crate) fn judged(judgement: Judgement, paint: Paint) -> String {
 fn row(result: &CheckResult) -> [String; 4] {
     let time = if result.runs.is_empty() { "-".to_owned() } else { took(time(result)) };
     [result.name.to_string(), result.outcome.to_string(), time, why(result)]
+}
+
+fn why(result: &CheckResult) -> String {
+    result.why().map(|why| clean(&why).into_owned()).unwrap_or_default()
 }
 
 fn time(result: &CheckResult) -> u64 {

@@ -22,6 +22,7 @@ mod list;
 mod logs;
 mod openapi;
 mod promote;
+mod race;
 mod reference;
 mod restore;
 mod rollback;
@@ -63,6 +64,8 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Fork(typed) => fork::fork(&typed, invocation).await,
         Verb::Verify(typed) => verify::verify(&typed, invocation).await,
         Verb::Verdicts(typed) => verdicts::verdicts(&typed, invocation).await,
+        Verb::Race(typed) => race::race(&typed, invocation).await,
+        Verb::Races(_) => race::races(invocation).await,
         Verb::Gc(typed) => gc::gc(&typed, invocation).await,
         Verb::Logs(typed) => logs::logs(&typed, invocation).await,
         Verb::Cp(typed) => cp::cp(&typed, invocation).await,

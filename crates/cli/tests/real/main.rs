@@ -22,4 +22,5 @@ mod snapshot;
 mod stock;
 mod terminal;
 mod traces;
+mod verify;
 mod wait;

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::{Name, PromotionId, SandboxId, SnapshotId, State, VerdictId};
+use model::{Name, PromotionId, RaceId, SandboxId, SnapshotId, State, VerdictId};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -119,6 +119,23 @@ pub enum Error {
     },
     #[error("failed to read the verdicts")]
     ListVerdicts {
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to encode race {id}")]
+    EncodeRace {
+        id: RaceId,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("failed to record race {id}")]
+    InsertRace {
+        id: RaceId,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to read the races")]
+    ListRaces {
         #[source]
         source: rusqlite::Error,
     },

@@ -7,6 +7,7 @@ mod error;
 mod ledger;
 mod moves;
 mod promotions;
+mod races;
 mod rows;
 mod schema;
 mod snapshots;
@@ -20,6 +21,7 @@ use backends::native::Saved;
 use jiff::Timestamp;
 use model::event::Event;
 use model::promotion::Promotion;
+use model::race::Race;
 use model::sandbox::{Actor, CreateRequest};
 use model::units::Size;
 use model::{Sandbox, SandboxId, Snapshot, SnapshotId, Verdict, VerdictId};
@@ -161,6 +163,17 @@ impl Store {
     /// Forgets the oldest verdicts beyond so many, and says which.
     pub async fn prune_verdicts(&self, kept: usize) -> Result<Vec<VerdictId>, Error> {
         self.call(move |page| verdicts::prune(page.connection, kept)).await
+    }
+
+    /// Writes down what came of a race, and forgets the oldest beyond so many.
+    pub async fn insert_race(&self, race: Race, kept: usize) -> Result<(), Error> {
+        let row = races::NewRow::of(race)?;
+        self.call(move |page| races::insert(page.connection, &row, kept)).await
+    }
+
+    /// Oldest first.
+    pub async fn races(&self) -> Result<Vec<Race>, Error> {
+        self.call(move |page| races::all(page.connection)).await
     }
 
     pub async fn set_expires(&self, id: SandboxId, expires: Timestamp) -> Result<(), Error> {

@@ -147,5 +147,11 @@ CREATE TABLE verdicts (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX verdicts_on ON verdicts (digest);
+
+CREATE TABLE races (
+    id TEXT PRIMARY KEY,
+    created INTEGER NOT NULL,
+    record TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 ",
 ];

@@ -1,4 +1,4 @@
-//! The records of verdicts and races.
+//! The records of verdicts.
 
 use model::verdict::Verdict;
 use model::{Digest, SandboxId, VerdictId};

@@ -6,6 +6,7 @@ use model::exec::ExecRequest;
 use model::limits::OnExpire;
 use model::sandbox::Actor;
 use model::snapshot::SnapshotReason;
+use model::units::Size;
 use model::{Problem, Sandbox, SandboxId, Snapshot, SnapshotId};
 use tokio::runtime::Handle;
 
@@ -34,6 +35,11 @@ impl Control {
         self.inner.native.sealed_state(&record.saved, detail).await
     }
 
+    /// The most memory that a sandbox ever used, where that is counted.
+    pub fn peak_memory(&self, id: SandboxId) -> Result<Option<Size>, Problem> {
+        Ok(self.inner.native.peak_memory(id)?)
+    }
+
     /// Makes a copy of a snapshot that runs this command, and is gone afterwards.
     pub async fn run_on(
         &self,
@@ -54,12 +60,17 @@ impl Control {
         let from = Some((snapshot.id, saved));
         let order = Order { request, first: Some(exec), throwaway: true, from };
         let (Sandbox { id, .. }, conversation) = self.run_order(order, &|_progress| ()).await?;
-        let throwaway = Throwaway { control: self.clone(), runtime: Handle::current(), id: Some(id) };
-        Ok((throwaway, conversation))
+        Ok((self.unless_kept(id), conversation))
+    }
+
+    /// Removes a sandbox when this is dropped before somebody decides to keep it.
+    #[must_use]
+    pub fn unless_kept(&self, id: SandboxId) -> Throwaway {
+        Throwaway { control: self.clone(), runtime: Handle::current(), id: Some(id) }
     }
 }
 
-/// A sandbox that goes with its command. Dropped, whatever runs in it is ended.
+/// A sandbox that goes with whoever holds this. Dropped, whatever runs in it is ended.
 #[derive(Debug)]
 pub struct Throwaway {
     control: Control,
@@ -68,6 +79,11 @@ pub struct Throwaway {
 }
 
 impl Throwaway {
+    /// It is to stay after all.
+    pub fn keep(mut self) {
+        self.id = None;
+    }
+
     /// Removes it, now that its command has ended.
     pub async fn dismiss(mut self) -> Result<(), Problem> {
         match self.id.take() {

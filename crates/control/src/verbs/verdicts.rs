@@ -1,5 +1,6 @@
-//! `verdicts`: what was said of which state.
+//! `verdicts` and `races`: what was said of which state, and what came of comparing several.
 
+use model::race::Race;
 use model::{Problem, Verdict, VerdictId};
 
 use crate::control::Control;
@@ -19,6 +20,20 @@ impl Control {
             written.await.map_err(|error| refusal::store(&error))
         })
         .await
+    }
+
+    /// Writes down what came of a race, and forgets the oldest beyond so many.
+    pub async fn record_race(&self, race: Race, kept: usize) -> Result<(), Problem> {
+        let store = self.inner.store.clone();
+        self.to_the_end(
+            async move { store.insert_race(race, kept).await.map_err(|error| refusal::store(&error)) },
+        )
+        .await
+    }
+
+    /// Oldest first.
+    pub async fn races(&self) -> Result<Vec<Race>, Problem> {
+        self.inner.store.races().await.map_err(|error| refusal::store(&error))
     }
 
     /// Oldest first.

@@ -121,10 +121,26 @@ impl Cgroup {
     ///
     /// The cgroup was removed.
     pub fn memory_used(&self) -> Result<Option<u64>, Error> {
+        self.memory_count(v1::MEMORY_USED, v2::MEMORY_USED)
+    }
+
+    /// The most that was ever in use; `None` when memory is not limited here, or this kernel does not say.
+    ///
+    /// # Errors
+    ///
+    /// The cgroup was removed.
+    pub fn memory_peak(&self) -> Result<Option<u64>, Error> {
+        match self.memory_count(v1::MEMORY_PEAK, v2::MEMORY_PEAK) {
+            Err(Error::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            other => other,
+        }
+    }
+
+    fn memory_count(&self, v1: &str, v2: &str) -> Result<Option<u64>, Error> {
         let Some((version, directory)) = &self.memory else { return Ok(None) };
         let path = directory.join(match version {
-            Version::V1 => v1::MEMORY_USED,
-            Version::V2 => v2::MEMORY_USED,
+            Version::V1 => v1,
+            Version::V2 => v2,
         });
         let text = read(&path)?;
         text.trim().parse().ok().map(Some).ok_or(Error::Garbled { path })

@@ -37,6 +37,7 @@ pub(super) fn settings(controller: Controller, limits: &Limits) -> Vec<Setting> 
     }
 }
 
+pub(super) const MEMORY_PEAK: &str = "memory.max_usage_in_bytes";
 pub(super) const MEMORY_USED: &str = "memory.usage_in_bytes";
 /// Has a line `oom_kill N`.
 pub(super) const MEMORY_EVENTS: &str = "memory.oom_control";

@@ -49,6 +49,8 @@ pub(super) fn hand_down(directory: &Path, controller: Controller) -> Result<(), 
     write(&path, &format!("+{controller}"))
 }
 
+/// Since 5.19.
+pub(super) const MEMORY_PEAK: &str = "memory.peak";
 pub(super) const MEMORY_USED: &str = "memory.current";
 /// Has a line `oom_kill N`.
 pub(super) const MEMORY_EVENTS: &str = "memory.events";

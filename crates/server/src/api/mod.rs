@@ -13,6 +13,7 @@ pub(crate) mod openapi;
 mod peer;
 mod promotions;
 mod query;
+mod races;
 mod refusal;
 mod relay;
 mod route;

@@ -7,6 +7,7 @@ use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
 use model::promotion::{PromoteRequest, Promoted, Promotion, UndoRequest};
+use model::race::{Race, RaceRequest, RaceStep};
 use model::sandbox::{CreateRequest, Sandbox, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
@@ -16,7 +17,7 @@ use model::verdict::{Verdict, VerifyRequest, VerifyStep};
 use super::door::OPEN_PATH;
 use super::route::Route;
 use super::route::Verb::{Delete, Get, Post, Put};
-use super::{daemon, diff, events, execs, files, log, promotions, sandboxes, snapshots, verdicts};
+use super::{daemon, diff, events, execs, files, log, promotions, races, sandboxes, snapshots, verdicts};
 use crate::line::LogLine;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -167,6 +168,15 @@ fn of_verdicts() -> Vec<Route> {
         Route::new(Get, "/v1/verdicts", "List what checks said", verdicts::list)
             .query(verdicts::LIST)
             .answers::<Vec<Verdict>>(OK),
+        Route::new(
+            Post,
+            "/v1/races",
+            "Run candidates from one state, check and compare them; what came of it is the last line",
+            races::run,
+        )
+        .takes::<RaceRequest>()
+        .answers_lines::<RaceStep>(),
+        Route::new(Get, "/v1/races", "List what came of races", races::list).answers::<Vec<Race>>(OK),
     ]
 }
 

@@ -1,0 +1,114 @@
+//! `zeno race` and `zeno races`.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use model::exec::Text;
+use model::problem::Exit;
+use model::race::{Attempt, Candidate, Pick, Race, RaceRequest, RaceStep};
+use model::sandbox::CreateRequest;
+use model::verdict::Judgement;
+use server::client::ClientError;
+
+use crate::api::Lines;
+use crate::args::race::{self as args, CandidateArg, Source, Try};
+use crate::caller::Caller;
+use crate::failure::{DONE, Failure};
+use crate::invocation::{Form, Invocation};
+use crate::output;
+use crate::progress::{Board, Waiting};
+use crate::render::race as render;
+use crate::request;
+
+pub(crate) async fn race(typed: &args::Race, invocation: &Invocation) -> Result<u8, Failure> {
+    let request = request_of(typed, &Caller::read()?)?;
+    let api = invocation.api().await?;
+    let lines = Waiting::begin("freezing the state to start from").watch(api.race(&request)).await?;
+    let race = follow(lines).await?;
+    invocation.answer(&race, |paint| render::race(&race, paint))?;
+    if invocation.form == Form::People && race.pick == Pick::Ask {
+        ask(&race)?;
+    }
+    let any = race.entries.iter().any(|entry| entry.outcome == Judgement::Pass);
+    let is_settled = race.winner.is_some() || race.pick == Pick::Ask && any;
+    Ok(if is_settled { DONE } else { Exit::Failed as u8 })
+}
+
+pub(crate) async fn races(invocation: &Invocation) -> Result<u8, Failure> {
+    let races = invocation.api().await?.races().await?;
+    invocation.answer(&races, |paint| render::list(&races, jiff::Timestamp::now(), paint))?;
+    if races.is_empty() && invocation.form == Form::People {
+        output::note("no races yet: `zeno race` runs one\n");
+    }
+    Ok(DONE)
+}
+
+async fn follow(mut lines: Lines) -> Result<Race, Failure> {
+    let mut board = Board::default();
+    while let Some(line) = lines.next().await? {
+        match serde_json::from_slice(&line).map_err(Failure::Decode)? {
+            RaceStep::Begun { candidates, checks, .. } => {
+                board.begin(candidates.iter().map(model::Name::as_str), checks.len() as u64);
+            }
+            RaceStep::Moved { candidate, phase } => {
+                board.show(candidate.as_str(), &render::phase(phase, board.checks()));
+            }
+            RaceStep::Ended { entry } => board.end(entry.name.as_str(), &render::ended(&entry)),
+            RaceStep::Race { race } => return Ok(*race),
+            RaceStep::Problem { problem } => return Err(ClientError::Problem(problem).into()),
+        }
+    }
+    Err(Failure::BrokenOff)
+}
+
+/// Lets a person choose among those that pass. Without one, they are told where to look.
+fn ask(race: &Race) -> Result<(), Failure> {
+    let passed: Vec<_> = race.entries.iter().filter(|entry| entry.outcome == Judgement::Pass).collect();
+    if passed.is_empty() || !io::stdin().is_terminal() {
+        return Ok(());
+    }
+    let names: Vec<_> = passed.iter().map(|entry| entry.name.as_str()).collect();
+    output::note(&format!("Which one? [{}] ", names.join("/")));
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(Failure::Confirm)?;
+    let chosen = passed.iter().find(|entry| entry.name.as_str() == line.trim());
+    match chosen.and_then(|entry| entry.sandbox) {
+        Some(sandbox) => output::note(&format!("chosen: {sandbox} (zeno diff {sandbox})\n")),
+        None => output::note("none is chosen; all of them stay\n"),
+    }
+    Ok(())
+}
+
+fn request_of(typed: &args::Race, caller: &Caller) -> Result<RaceRequest, Failure> {
+    let tries = typed.tries.iter().map(|Try { name, run }| {
+        Ok(Candidate { name: name.clone(), attempt: Attempt::Command { run: run.clone() } })
+    });
+    let others = typed.candidates.iter().map(|CandidateArg { name, source }| {
+        let attempt = match source {
+            Source::Sandbox(sandbox) => Attempt::Sandbox { sandbox: sandbox.clone() },
+            Source::Ref(commit) => Attempt::Ref { commit: commit.clone() },
+            Source::Patch(path) => {
+                let patch =
+                    std::fs::read(path).map_err(|source| Failure::ReadHost { path: path.clone(), source })?;
+                Attempt::Patch { patch: Text(patch) }
+            }
+        };
+        Ok(Candidate { name: name.clone(), attempt })
+    });
+    let default = if typed.score.is_some() { Pick::Score } else { Pick::Smallest };
+    Ok(RaceRequest {
+        from: typed.from.clone(),
+        create: CreateRequest {
+            context: caller.context(),
+            net: typed.net.unwrap_or_default(),
+            limits: request::limits(&typed.limits),
+            ..CreateRequest::default()
+        },
+        candidates: tries.chain(others).collect::<Result<_, Failure>>()?,
+        commands: typed.commands.clone(),
+        score: typed.score.clone(),
+        pick: typed.pick.unwrap_or(default),
+        timeout: typed.timeout,
+        parallel: typed.parallel,
+        ..RaceRequest::default()
+    })
+}
