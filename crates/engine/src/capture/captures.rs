@@ -131,19 +131,25 @@ impl Captures {
 
     /// The captures of workspaces that are gone and that nobody holds.
     pub fn abandoned(&self) -> Result<Vec<PathBuf>, CaptureError> {
-        let mut found = Vec::new();
-        for store in self.stores()? {
-            if self.root_in(&store)?.is_none() && !self.pins.any_beneath(&store) {
-                found.push(store);
-            }
-        }
-        Ok(found)
+        let stores = self.stores()?;
+        let roots = self.lock();
+        Ok(stores.into_iter().filter(|store| self.is_abandoned(store, &roots)).collect())
     }
 
-    /// Removes one that is [abandoned](Self::abandoned).
+    /// Removes one that is [abandoned](Self::abandoned), unless somebody has come back to it.
     pub fn remove(&self, store: &Path) -> Result<(), CaptureError> {
-        self.lock().remove(store);
+        // Held until it is gone: one that is being made looks the same on disk.
+        let roots = self.lock();
+        if !self.is_abandoned(store, &roots) {
+            return Ok(());
+        }
         remove_path(store).map_err(|source| CaptureError::OpenStore { path: store.to_owned(), source })
+    }
+
+    fn is_abandoned(&self, store: &Path, roots: &HashMap<PathBuf, Arc<Root>>) -> bool {
+        let origin = std::fs::read(store.join(ORIGIN));
+        let is_there = origin.is_ok_and(|origin| Path::new(OsStr::from_bytes(&origin)).is_dir());
+        !is_there && !roots.contains_key(store) && !self.pins.any_beneath(store)
     }
 
     fn stores(&self) -> Result<Vec<PathBuf>, CaptureError> {
