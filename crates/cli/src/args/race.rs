@@ -42,6 +42,9 @@ pub(crate) struct Race {
     /// Who wins among those that pass; `smallest` if not given, `score` if there is one
     #[arg(long, value_parser = PossibleValuesParser::new(["fastest", "smallest", "score", "ask"]).map(|text| pick(&text)))]
     pub(crate) pick: Option<Pick>,
+    /// Bring the winner into reality: after asking (at a terminal, if not given), at once, or not
+    #[arg(long, value_parser = PossibleValuesParser::new(["ask", "yes", "no"]).map(|text| consent(&text)))]
+    pub(crate) promote: Option<Consent>,
     /// How long the command of a candidate may take; 10m if not given
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Span>,
@@ -53,6 +56,22 @@ pub(crate) struct Race {
     pub(crate) net: Option<Net>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+}
+
+/// May reality be changed?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Consent {
+    Ask,
+    Yes,
+    No,
+}
+
+fn consent(text: &str) -> Consent {
+    match text {
+        "yes" => Consent::Yes,
+        "no" => Consent::No,
+        _ => Consent::Ask,
+    }
 }
 
 /// List what came of races

@@ -34,7 +34,8 @@ pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<
     Ok(exit(&promoted))
 }
 
-fn exit(promoted: &Promoted) -> u8 {
+/// The exit code that tells it.
+pub(super) fn exit(promoted: &Promoted) -> u8 {
     match promoted {
         Promoted::Done { .. } => DONE,
         Promoted::Planned { assessment } | Promoted::Blocked { assessment } => match assessment {

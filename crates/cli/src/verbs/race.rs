@@ -2,21 +2,25 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
+use model::SandboxId;
 use model::exec::Text;
 use model::problem::Exit;
+use model::promotion::{PromoteRequest, Promoted};
 use model::race::{Attempt, Candidate, Pick, Race, RaceRequest, RaceStep};
 use model::sandbox::CreateRequest;
 use model::verdict::Judgement;
+use serde::Serialize;
 use server::client::ClientError;
 
 use crate::api::Lines;
-use crate::args::race::{self as args, CandidateArg, Source, Try};
+use crate::args::race::{self as args, CandidateArg, Consent, Source, Try};
+use crate::args::which::Which;
 use crate::caller::Caller;
 use crate::failure::{DONE, Failure};
 use crate::invocation::{Form, Invocation};
 use crate::output;
 use crate::progress::{Board, Waiting};
-use crate::render::race as render;
+use crate::render::{promotion, race as render};
 use crate::request;
 
 pub(crate) async fn race(typed: &args::Race, invocation: &Invocation) -> Result<u8, Failure> {
@@ -24,13 +28,59 @@ pub(crate) async fn race(typed: &args::Race, invocation: &Invocation) -> Result<
     let api = invocation.api().await?;
     let lines = Waiting::begin("freezing the state to start from").watch(api.race(&request)).await?;
     let race = follow(lines).await?;
-    invocation.answer(&race, |paint| render::race(&race, paint))?;
-    if invocation.form == Form::People && race.pick == Pick::Ask {
-        ask(&race)?;
+    if invocation.form == Form::People {
+        invocation.answer(&race, |paint| render::race(&race, paint))?;
     }
+    let chosen = match race.pick {
+        Pick::Ask => ask(&race, invocation.form)?,
+        Pick::Fastest | Pick::Smallest | Pick::Score => race.winner_sandbox,
+    };
+    let promoted = match chosen {
+        Some(sandbox) if consents(typed.promote, sandbox, invocation.form)? => {
+            let request = PromoteRequest::default();
+            let which = Which::from(sandbox);
+            let promoted = Waiting::begin("promoting").watch(api.promote(&which, &request)).await?;
+            if invocation.form == Form::People {
+                invocation.answer(&promoted, |paint| promotion::promoted(&promoted, &which, paint))?;
+            }
+            Some(promoted)
+        }
+        Some(_) | None => None,
+    };
     let any = race.entries.iter().any(|entry| entry.outcome == Judgement::Pass);
     let is_settled = race.winner.is_some() || race.pick == Pick::Ask && any;
-    Ok(if is_settled { DONE } else { Exit::Failed as u8 })
+    let exit = match &promoted {
+        _ if !is_settled => Exit::Failed as u8,
+        Some(promoted) => super::promote::exit(promoted),
+        None => DONE,
+    };
+    if invocation.form == Form::Json {
+        invocation.answer(&Raced { race, promoted }, |_paint| String::new())?;
+    }
+    Ok(exit)
+}
+
+/// The answer of `zeno race --json`.
+#[derive(Serialize)]
+struct Raced {
+    #[serde(flatten)]
+    race: Race,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    promoted: Option<Promoted>,
+}
+
+/// Shall the winner be promoted? Where nobody can be asked, only if it was said before.
+fn consents(consent: Option<Consent>, sandbox: SandboxId, form: Form) -> Result<bool, Failure> {
+    match consent {
+        Some(Consent::Yes) => Ok(true),
+        Some(Consent::No) => Ok(false),
+        Some(Consent::Ask) | None if form == Form::People && io::stdin().is_terminal() => {
+            output::note(&format!("Promote {sandbox}? [y/N] "));
+            let answer = read_line()?;
+            Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+        }
+        Some(Consent::Ask) | None => Ok(false),
+    }
 }
 
 pub(crate) async fn races(invocation: &Invocation) -> Result<u8, Failure> {
@@ -61,21 +111,27 @@ async fn follow(mut lines: Lines) -> Result<Race, Failure> {
 }
 
 /// Lets a person choose among those that pass. Without one, they are told where to look.
-fn ask(race: &Race) -> Result<(), Failure> {
+fn ask(race: &Race, form: Form) -> Result<Option<SandboxId>, Failure> {
     let passed: Vec<_> = race.entries.iter().filter(|entry| entry.outcome == Judgement::Pass).collect();
-    if passed.is_empty() || !io::stdin().is_terminal() {
-        return Ok(());
+    if passed.is_empty() || form == Form::Json || !io::stdin().is_terminal() {
+        return Ok(None);
     }
     let names: Vec<_> = passed.iter().map(|entry| entry.name.as_str()).collect();
     output::note(&format!("Which one? [{}] ", names.join("/")));
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).map_err(Failure::Confirm)?;
+    let line = read_line()?;
     let chosen = passed.iter().find(|entry| entry.name.as_str() == line.trim());
-    match chosen.and_then(|entry| entry.sandbox) {
+    let sandbox = chosen.and_then(|entry| entry.sandbox);
+    match sandbox {
         Some(sandbox) => output::note(&format!("chosen: {sandbox} (zeno diff {sandbox})\n")),
         None => output::note("none is chosen; all of them stay\n"),
     }
-    Ok(())
+    Ok(sandbox)
+}
+
+fn read_line() -> Result<String, Failure> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(Failure::Confirm)?;
+    Ok(line)
 }
 
 fn request_of(typed: &args::Race, caller: &Caller) -> Result<RaceRequest, Failure> {
