@@ -63,15 +63,23 @@ impl Api {
     pub(crate) async fn diff(
         &self,
         which: &Which,
+        from: Option<&Which>,
         paths: &[Vec<u8>],
         detail: Detail,
     ) -> Result<Diff, ClientError> {
         let lines = detail == Detail::Lines;
-        self.client.get(&of(which, &format!("/diff?lines={lines}{}", path_query(paths)))).await
+        let query = format!("/diff?lines={lines}{}{}", from_query(from), path_query(paths));
+        self.client.get(&of(which, &query)).await
     }
 
-    pub(crate) async fn patch(&self, which: &Which, paths: &[Vec<u8>]) -> Result<Pieces, ClientError> {
-        self.pieces(&of(which, &format!("/diff?patch=true{}", path_query(paths)))).await
+    pub(crate) async fn patch(
+        &self,
+        which: &Which,
+        from: Option<&Which>,
+        paths: &[Vec<u8>],
+    ) -> Result<Pieces, ClientError> {
+        let query = format!("/diff?patch=true{}{}", from_query(from), path_query(paths));
+        self.pieces(&of(which, &query)).await
     }
 
     pub(crate) async fn destroy(&self, which: &Which) -> Result<Sandbox, ClientError> {
@@ -359,6 +367,10 @@ struct SignalRequest {
 fn of(which: &Which, rest: &str) -> String {
     // A `Which` holds only characters that stand for themselves in a path.
     format!("/v1/sandboxes/{which}{rest}")
+}
+
+fn from_query(from: Option<&Which>) -> String {
+    from.map(|which| format!("&from={which}")).unwrap_or_default()
 }
 
 fn path_query(paths: &[Vec<u8>]) -> String {

@@ -104,7 +104,8 @@ async fn listen(
                 }
             }
             FrameKind::Removed => {
-                streaming.removed()?;
+                let kept = if payload.is_empty() { None } else { Some(decode(&payload)?) };
+                streaming.removed(kept)?;
                 break;
             }
             FrameKind::Problem => return Err(ClientError::Problem(decode(&payload)?).into()),

@@ -25,7 +25,8 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) native: Native,
     pub(crate) slots: Slots,
-    /// Whoever makes or uses layers holds this, so that nobody collects what is not recorded yet.
+    /// Whoever makes or uses layers holds this, so that nobody collects what is not recorded yet. Asked for only after the
+    /// turn of a sandbox, never before it: who collects holds it alone.
     pub(crate) layers: tokio::sync::RwLock<()>,
     /// Whoever changes something holds a permit; shutting down takes them all.
     gate: Arc<Semaphore>,

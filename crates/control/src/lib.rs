@@ -17,6 +17,7 @@ pub mod reconcile;
 mod recovery;
 mod refusal;
 mod slots;
+mod squash;
 pub mod store;
 mod upkeep;
 mod verbs;

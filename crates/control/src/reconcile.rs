@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use model::limits::OnExpire;
+use model::snapshot::SnapshotReason;
 use model::{Sandbox, State};
 
 use crate::lifetime;
@@ -33,6 +34,8 @@ pub enum Action {
     /// Remove it, or finish removing it.
     Destroy {
         reason: Option<String>,
+        /// First keep what it wrote, for this reason.
+        keep: Option<SnapshotReason>,
     },
 }
 
@@ -41,11 +44,11 @@ pub enum Action {
 pub fn decide(record: &Record, found: Found, now: Timestamp) -> Action {
     let sandbox = &record.sandbox;
     if record.throwaway && sandbox.state != State::Destroyed {
-        return Action::Destroy { reason: Some(THROWAWAY.to_owned()) };
+        return Action::Destroy { reason: Some(THROWAWAY.to_owned()), keep: None };
     }
     match (sandbox.state, found) {
         (State::Destroyed, _) => Action::Keep,
-        (State::Destroying, _) => Action::Destroy { reason: sandbox.reason.clone() },
+        (State::Destroying, _) => Action::Destroy { reason: sandbox.reason.clone(), keep: None },
         (State::Requested, Found::Answering) => {
             Action::Adopt(Some(Move::to(State::Provisioning).then(State::Ready).by_zeno()))
         }
@@ -80,7 +83,7 @@ pub fn decide(record: &Record, found: Found, now: Timestamp) -> Action {
 pub fn resting(sandbox: &Sandbox, now: Timestamp) -> Action {
     match lifetime::on_expire(&sandbox.limits) {
         OnExpire::Destroy if lifetime::is_over(sandbox.expires, now) => {
-            Action::Destroy { reason: Some(lifetime::reason(sandbox, now)) }
+            Action::Destroy { reason: Some(lifetime::reason(sandbox, now)), keep: EXPIRED }
         }
         OnExpire::Destroy | OnExpire::Stop => Action::Keep,
     }
@@ -92,7 +95,7 @@ pub fn expired(sandbox: &Sandbox, now: Timestamp) -> Action {
     let reason = lifetime::reason(sandbox, now);
     match lifetime::on_expire(&sandbox.limits) {
         OnExpire::Stop => Action::Record(Move::to(State::Expired).because(reason).by_zeno()),
-        OnExpire::Destroy => Action::Destroy { reason: Some(reason) },
+        OnExpire::Destroy => Action::Destroy { reason: Some(reason), keep: EXPIRED },
     }
 }
 
@@ -104,6 +107,8 @@ fn gone(sandbox: &Sandbox, now: Timestamp) -> Action {
     }
 }
 
+/// Nothing is lost because a clock ran out.
+const EXPIRED: Option<SnapshotReason> = Some(SnapshotReason::Expired);
 const THROWAWAY: &str = "made for one command, and nobody waits for that any more";
 const HALF_MADE: &str = "its making or starting was given up half-way";
 const SILENT: &str = "its init is there but does not answer";

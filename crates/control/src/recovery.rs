@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backends::native::{End, Running};
+use model::snapshot::SnapshotReason;
 use model::{Problem, SandboxId, State};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -70,6 +71,9 @@ impl Control {
         slot.rise();
         let outcome = async {
             let record = self.record(slot).await?;
+            if record.throwaway && end == End::Expired {
+                self.keep_last(slot, &record, Some(seat), SnapshotReason::Expired).await?;
+            }
             let action = match end {
                 End::Expired => reconcile::expired(&record.sandbox, store::now()),
                 End::Died { reason } => Action::Record(Move::to(State::Failed).because(reason).by_zeno()),
@@ -116,7 +120,10 @@ impl Control {
             (Action::Record(change), _) => {
                 self.transition(slot, change).await?;
             }
-            (Action::Destroy { reason }, _) => {
+            (Action::Destroy { reason, keep }, _) => {
+                if let Some(why) = keep {
+                    self.keep_last(slot, record, None, why).await?;
+                }
                 self.remove(slot, record, Why::Decided(reason)).await?;
             }
         }

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use model::State;
 use model::limits::Defaults;
+use model::sandbox::Actor;
 
 use crate::control::Control;
 use crate::reconcile::{self, Action};
 use crate::recovery::logged;
-use crate::refusal;
 use crate::slots::{DiskWatch, Seat, Slot};
 use crate::store::{self, Move, Record, Which};
+use crate::{lifetime, refusal};
 
 impl Control {
     /// Goes round until the daemon shuts down.
@@ -20,6 +21,7 @@ impl Control {
         let mut round = tokio::time::interval(EVERY);
         round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut disk_due = Instant::now();
+        let mut garbage_due = Instant::now();
         loop {
             tokio::select! {
                 _ = round.tick() => {}
@@ -29,6 +31,12 @@ impl Control {
             self.tend().await;
             self.tidy().await;
             self.inner.native.tidy().await;
+            self.drop_expired_snapshots().await;
+            self.make_shallow().await;
+            if garbage_due <= Instant::now() {
+                self.collect_in_passing().await;
+                garbage_due = Instant::now() + GARBAGE_EVERY;
+            }
             if disk_due <= Instant::now() {
                 let began = Instant::now();
                 self.hold_disk_limit().await;
@@ -70,6 +78,37 @@ impl Control {
             }
         };
         logged(slot.id, "end a sandbox whose time is over", outcome.await);
+    }
+
+    /// Those that nobody asked for.
+    async fn drop_expired_snapshots(&self) {
+        let snapshots = match self.snapshots(None).await {
+            Ok(snapshots) => snapshots,
+            Err(problem) => return logged(None, "read the snapshots", Err(problem)),
+        };
+        let now = store::now();
+        for snapshot in snapshots.iter().filter(|snapshot| lifetime::is_over(snapshot.expires, now)) {
+            let removed = self.remove_snapshot(&snapshot.id.to_string(), Actor::Atm).await;
+            logged(None, "remove a snapshot whose time is over", removed.map(drop));
+        }
+    }
+
+    /// One stack after the other, until none is too deep.
+    async fn make_shallow(&self) {
+        loop {
+            match self.squash_one().await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(problem) => return logged(None, "make a stack of layers shallower", Err(problem)),
+            }
+        }
+    }
+
+    /// Unless somebody works with layers just now.
+    async fn collect_in_passing(&self) {
+        if let Ok(_alone) = self.inner.layers.try_write() {
+            logged(None, "collect garbage", self.collect(false).await.map(drop));
+        }
     }
 
     async fn hold_disk_limit(&self) {
@@ -139,6 +178,8 @@ fn needs_a_look(record: &Record, now: jiff::Timestamp) -> bool {
     }
 }
 
+/// Between two looks for what nobody refers to any more.
+const GARBAGE_EVERY: Duration = Duration::from_secs(300);
 /// Between two rounds.
 const EVERY: Duration = Duration::from_secs(5);
 /// What init is given to end a sandbox by itself.

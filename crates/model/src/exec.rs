@@ -242,7 +242,8 @@ pub enum FrameKind {
     Progress = 20,
     /// JSON [`crate::Problem`]: it failed, nothing follows.
     Problem = 21,
-    /// Of a throwaway sandbox: everything of it is gone.
+    /// Of a throwaway sandbox: everything of it is gone. Empty, or the JSON [`crate::Snapshot`] in which what it wrote is
+    /// kept, because its command ran out of time or memory.
     Removed = 22,
     /// From init: the JSON answer to a request.
     Answer = 23,

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use model::exec::{Exec, Outcome, Progress};
-use model::{ExecId, Problem, Sandbox};
+use model::{ExecId, Problem, Sandbox, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,11 @@ pub enum Line {
         problem: Problem,
     },
     /// The throwaway sandbox is gone.
-    Removed,
+    Removed {
+        /// What it wrote, where its command ran out of time or memory.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        snapshot: Option<Box<Snapshot>>,
+    },
 }
 
 /// One line of a log.
@@ -108,7 +112,7 @@ mod tests {
             &Line::Ended { outcome: Outcome::Exited { code: 3 } },
             r#"{"kind":"ended","outcome":{"kind":"exited","code":3}}"#,
         );
-        check(&Line::Removed, r#"{"kind":"removed"}"#);
+        check(&Line::Removed { snapshot: None }, r#"{"kind":"removed"}"#);
     }
 
     #[test]

@@ -11,27 +11,39 @@ use tokio::sync::mpsc;
 
 use super::Native;
 use super::problem::NativeError;
+use super::snapshot::Saved;
 use super::store::Folder;
 
 impl Native {
     /// Compares what the sandbox wrote with what it started from. It may be running. With `paths`, which are absolute, only
-    /// what is at or below one of them.
-    pub async fn diff(&self, id: SandboxId, paths: Vec<PathBuf>, detail: Detail) -> Result<Diff, Problem> {
+    /// what is at or below one of them; with `from`, only what it wrote since.
+    pub async fn diff(
+        &self,
+        id: SandboxId,
+        from: Option<Saved>,
+        paths: Vec<PathBuf>,
+        detail: Detail,
+    ) -> Result<Diff, Problem> {
         let native = self.clone();
         let work = tokio::task::spawn_blocking(move || {
-            native.comparison(id, &paths)?.diff(detail).map_err(NativeError::from)
+            native.comparison(id, from, &paths)?.diff(detail).map_err(NativeError::from)
         });
         Ok(work.await.map_err(NativeError::from)??)
     }
 
     /// What it changed in its workspace, as pieces of a patch. The last piece is a problem if the patch is not whole.
     #[must_use]
-    pub fn patch(&self, id: SandboxId, paths: Vec<PathBuf>) -> mpsc::Receiver<Result<Vec<u8>, Problem>> {
+    pub fn patch(
+        &self,
+        id: SandboxId,
+        from: Option<Saved>,
+        paths: Vec<PathBuf>,
+    ) -> mpsc::Receiver<Result<Vec<u8>, Problem>> {
         let (sender, receiver) = mpsc::channel(PIECES);
         let native = self.clone();
         tokio::task::spawn_blocking(move || {
             let mut pieces = Pieces { sender, buffer: Vec::new() };
-            let written = native.write_patch(id, &paths, &mut pieces);
+            let written = native.write_patch(id, from, &paths, &mut pieces);
             if let Err(error) = written {
                 // Should nobody listen any more, nobody misses it.
                 pieces.sender.blocking_send(Err(error.into())).unwrap_or_default();
@@ -40,14 +52,36 @@ impl Native {
         receiver
     }
 
-    fn write_patch(&self, id: SandboxId, paths: &[PathBuf], pieces: &mut Pieces) -> Result<(), NativeError> {
-        self.comparison(id, paths)?.patch(pieces)?;
+    fn write_patch(
+        &self,
+        id: SandboxId,
+        from: Option<Saved>,
+        paths: &[PathBuf],
+        pieces: &mut Pieces,
+    ) -> Result<(), NativeError> {
+        self.comparison(id, from, paths)?.patch(pieces)?;
         pieces.flush().map_err(NativeError::Talk)
     }
 
-    fn comparison(&self, id: SandboxId, paths: &[PathBuf]) -> Result<Comparison, NativeError> {
+    fn comparison(
+        &self,
+        id: SandboxId,
+        from: Option<Saved>,
+        paths: &[PathBuf],
+    ) -> Result<Comparison, NativeError> {
         let folder = Folder::of(&self.0.home, id);
-        let stored = folder.read()?;
+        let mut stored = folder.read()?;
+        if let Some(Saved(mut below)) = from {
+            // Both may stand on the same, one of them on fewer layers.
+            for stack in [&mut stored.layers, &mut below.layers] {
+                self.0.squashed.apply(stack, &self.0.layers);
+            }
+            if !stored.layers.ends_with(&below.layers) {
+                return Err(NativeError::NotBelow);
+            }
+            stored.layers.truncate(stored.layers.len() - below.layers.len());
+            stored.plan = self.0.layers.under(&stored.plan, &below.layers)?;
+        }
         let layers: Vec<PathBuf> = stored.layers.iter().map(|layer| self.0.layers.path(*layer)).collect();
         Ok(compare(&Ask {
             home: &self.0.home,

@@ -25,9 +25,10 @@ impl Native {
 impl Inner {
     fn collect_garbage(&self, mut used: BTreeSet<LayerId>, dry_run: bool) -> Result<Garbage, NativeError> {
         self.add_layers_of_sandboxes(&mut used)?;
+        used.extend(self.awaited_layers()?);
         let mut items = Vec::new();
         for path in self.layers.trash().list()?.into_iter().chain(self.layers.halves()?) {
-            items.push(leftover(&self.home, &path)?);
+            items.push(found(GarbageKind::Leftover, &self.home, &path)?);
         }
         for layer in self.layers.list()?.into_iter().filter(|layer| !used.contains(layer)) {
             let size = self.layer_size(layer)?;
@@ -42,6 +43,12 @@ impl Inner {
                 self.layers.trash().take(&half)?;
             }
             self.layers.trash().empty()?;
+        }
+        for store in self.captures.abandoned()? {
+            items.push(found(GarbageKind::Capture, &self.home, &store)?);
+            if !dry_run {
+                self.captures.remove(&store)?;
+            }
         }
         let size = Size(items.iter().map(|item| item.size.0).sum());
         Ok(Garbage { dry_run, items, size })
@@ -61,7 +68,7 @@ impl Inner {
     }
 }
 
-fn leftover(home: &Path, path: &Path) -> Result<GarbageItem, NativeError> {
+fn found(kind: GarbageKind, home: &Path, path: &Path) -> Result<GarbageItem, NativeError> {
     let name = path.strip_prefix(home).unwrap_or(path).to_string_lossy().into_owned();
-    Ok(GarbageItem { kind: GarbageKind::Leftover, name, size: disk::used(path)? })
+    Ok(GarbageItem { kind, name, size: disk::used(path)? })
 }

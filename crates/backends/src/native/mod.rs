@@ -13,6 +13,7 @@ mod limits;
 mod problem;
 mod provision;
 mod snapshot;
+mod squash;
 mod state;
 mod stock;
 mod store;
@@ -44,6 +45,7 @@ use store::Stored;
 pub use host::doctor;
 pub use problem::NativeError;
 pub use snapshot::Saved;
+pub use squash::{Change, DEEPEST};
 pub use state::SealedState;
 
 /// The backend. Cheap to clone.
@@ -59,6 +61,7 @@ struct Inner {
     captures: Captures,
     layers: Layers,
     layer_sizes: Mutex<HashMap<LayerId, Size>>,
+    squashed: squash::Squashed,
     /// What the caps shared by all sandboxes do not cover here.
     shared_caveats: Vec<Caveat>,
     stock: stock::Stock,
@@ -127,6 +130,7 @@ impl Native {
         let captures = Captures::open(&home.join("captures"), live, masks.workspace.clone())?;
         let layers = Layers::open(&home)?;
         recover(&home, &captures, &layers, &machine)?;
+        let squashed = squash::Squashed::read(&layers)?;
         stock::sweep(&home)?;
         let shared = machine.cgroup.shared()?;
         let join = shared.cgroup.iter().flat_map(Cgroup::process_files).collect();
@@ -140,6 +144,7 @@ impl Native {
             captures,
             layers,
             layer_sizes: Mutex::default(),
+            squashed,
             shared_caveats: shared.caveats,
             stock: stock::Stock::default(),
             held: Mutex::default(),

@@ -35,6 +35,8 @@ pub enum NativeError {
     Unenforceable(Vec<Unenforceable>),
     #[error("what the sandbox wrote is on a disk of its own, which cannot be sealed into a layer")]
     OwnDisk,
+    #[error("the sandbox does not stand on this snapshot")]
+    NotBelow,
     #[error("could not work with the sandbox's layers")]
     Layers(#[from] LayerError),
     #[error("could not limit the sandbox")]
@@ -91,6 +93,9 @@ impl From<NativeError> for Problem {
             NativeError::Diff(DiffError::OwnDisk) => Self::from_error(Code::Refused, &error)
                 .hint("look from inside: zeno exec SANDBOX -- git status")
                 .hint("or make the sandbox without --disk"),
+            NativeError::NotBelow => Self::from_error(Code::Refused, &error)
+                .hint("see which it stands on: zeno snapshots --tree")
+                .hint("or compare it with what it started from: leave out --from"),
             NativeError::OwnDisk => Self::from_error(Code::Refused, &error)
                 .hint("make the sandbox without --disk")
                 .hint("or copy out what matters: zeno cp SANDBOX:/PATH ."),

@@ -174,7 +174,7 @@ impl Inner {
     /// The same for a sandbox that has its layers already. Its frozen workspace stays the one it was made with.
     fn make_again(&self, order: &Provision<'_>, opening: &[u8]) -> Result<Made, NativeError> {
         let folder = Folder::of(&self.home, order.id);
-        let stored = folder.settle(&self.layers)?;
+        let stored = self.change_over(order.id)?;
         folder.clear_scratch()?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
         self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)

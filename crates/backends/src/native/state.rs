@@ -39,7 +39,9 @@ impl Native {
 
     fn sealed_comparison(&self, stored: &Stored) -> Result<Comparison, NativeError> {
         let workspace = stored.frozen.as_ref().map(|frozen| frozen.workspace.as_path());
-        let layers: Vec<PathBuf> = stored.layers.iter().map(|layer| self.0.layers.path(*layer)).collect();
+        let mut stack = stored.layers.clone();
+        self.0.squashed.apply(&mut stack, &self.0.layers);
+        let layers: Vec<PathBuf> = stack.iter().map(|layer| self.0.layers.path(*layer)).collect();
         let Some((top, below)) = layers.split_first() else {
             return Ok(Comparison::of_nothing(workspace));
         };

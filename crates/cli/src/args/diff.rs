@@ -14,6 +14,7 @@ use super::which::Which;
 #[command(after_long_help = "Examples:
   zeno diff web
   zeno diff web --stat src
+  zeno diff web --from before-upgrade
   zeno diff web --patch | git apply
   zeno diff web --json /etc")]
 pub(crate) struct Diff {
@@ -21,6 +22,9 @@ pub(crate) struct Diff {
     pub(crate) form: DiffForm,
     /// Id or name
     pub(crate) sandbox: Which,
+    /// Only what it wrote since this snapshot, by id or name
+    #[arg(long, value_name = "SNAPSHOT")]
+    pub(crate) from: Option<Which>,
     /// List what git ignores path by path, too
     #[arg(long)]
     pub(crate) ignored: bool,

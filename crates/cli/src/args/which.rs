@@ -26,7 +26,7 @@ impl FromStr for Which {
     type Err = BadWhich;
 
     fn from_str(text: &str) -> Result<Self, BadWhich> {
-        let bare = text.strip_prefix("sandbox:").unwrap_or(text);
+        let bare = text.strip_prefix("sandbox:").or_else(|| text.strip_prefix("snapshot:")).unwrap_or(text);
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
         if !bare.is_empty() && bare.chars().all(fits) {
             Ok(Self(bare.to_owned()))

@@ -7,8 +7,9 @@ use model::files::FileKind;
 use model::limits::Limits;
 use model::net::Net;
 use model::sandbox::{Actor, Backend, Freshness, Listener, Masked, MemoryUse, Status};
+use model::snapshot::SnapshotReason;
 use model::units::{Cpus, Size};
-use model::{Sandbox, SandboxId, State};
+use model::{Sandbox, SandboxId, Snapshot, SnapshotId, State};
 
 pub(crate) fn now() -> Timestamp {
     "2026-05-01T12:00:00Z".parse().unwrap()
@@ -81,6 +82,37 @@ pub(crate) fn status() -> Status {
             Listener { address: "::".to_owned(), port: 3000 },
         ],
     }
+}
+
+pub(crate) fn snapshots() -> Vec<Snapshot> {
+    let snapshot = |bits, name: Option<&str>, parent: Option<u64>| Snapshot {
+        id: SnapshotId::from_bits(bits),
+        name: name.map(|name| name.parse().unwrap()),
+        sandbox: sandbox().id,
+        sandbox_name: sandbox().name,
+        parent: parent.map(SnapshotId::from_bits),
+        reason: SnapshotReason::Asked,
+        created: "2026-05-01T11:56:30Z".parse().unwrap(),
+        expires: None,
+        size: Some(Size(5 << 20)),
+        depth: 2,
+        workspace: Some("/home/ada/src/app".into()),
+        labels: [("ticket".to_owned(), "1234".to_owned())].into(),
+        actor: Actor::Agt,
+    };
+    let fork = Snapshot {
+        reason: SnapshotReason::Fork,
+        expires: Some("2026-05-08T11:56:30Z".parse().unwrap()),
+        size: None,
+        sandbox_name: None,
+        ..snapshot(3, None, Some(1))
+    };
+    vec![
+        snapshot(1, Some("before"), None),
+        snapshot(2, Some("after"), Some(1)),
+        fork,
+        snapshot(4, None, Some(2)),
+    ]
 }
 
 pub(crate) fn diff() -> Diff {

@@ -89,3 +89,60 @@ fn size(snapshot: &Snapshot) -> String {
 }
 
 const HEADER: [&str; 6] = ["NAME", "SANDBOX", "REASON", "AGE", "EXPIRES", "SIZE"];
+
+#[cfg(test)]
+mod tests {
+    use model::snapshot::GarbageItem;
+    use model::units::Size;
+
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn a_list_a_tree_and_one() {
+        let snapshots = samples::snapshots();
+        insta::assert_snapshot!(list(&snapshots, samples::now(), Paint::Plain), @"
+        NAME            SANDBOX         REASON  AGE  EXPIRES  SIZE
+        before          web             asked   3m   -        5.0 MiB
+        after           web             asked   3m   -        5.0 MiB
+        sndaaaaaaaaaaa  sbpptx2e6mf2ic  fork    3m   7d       -
+        sneaaaaaaaaaaa  web             asked   3m   -        5.0 MiB
+        ");
+        insta::assert_snapshot!(tree(&snapshots, samples::now(), Paint::Plain), @"
+        NAME                SANDBOX         REASON  AGE  EXPIRES  SIZE
+        before              web             asked   3m   -        5.0 MiB
+          after             web             asked   3m   -        5.0 MiB
+            sneaaaaaaaaaaa  web             asked   3m   -        5.0 MiB
+          sndaaaaaaaaaaa    sbpptx2e6mf2ic  fork    3m   7d       -
+        ");
+        // What its parent is may not be asked for, or be gone.
+        insta::assert_snapshot!(tree(&snapshots[1..2], samples::now(), Paint::Plain), @"
+        NAME   SANDBOX  REASON  AGE  EXPIRES  SIZE
+        after  web      asked   3m   -        5.0 MiB
+        ");
+        insta::assert_snapshot!(record(&snapshots[1], samples::now(), Paint::Plain), @"
+        after
+          id         sncaaaaaaaaaaa
+          age        3m
+          sandbox    web
+          made on    snbaaaaaaaaaaa
+          reason     asked
+          size       5.0 MiB
+          layers     2
+          workspace  /home/ada/src/app
+          labels     ticket=1234
+        ");
+    }
+
+    #[test]
+    fn what_is_removed_and_what_would_be() {
+        let item =
+            GarbageItem { kind: GarbageKind::Layer, name: "lyaaaaaaaaaaaa".to_owned(), size: Size(2048) };
+        let found = Garbage { dry_run: true, items: vec![item], size: Size(2048) };
+        insta::assert_snapshot!(garbage(&found), @"
+        layer     lyaaaaaaaaaaaa  2.0 KiB
+        1 thing would be removed, 2.0 KiB
+        ");
+        insta::assert_snapshot!(garbage(&Garbage::default()), @"0 things removed, 0 B");
+    }
+}

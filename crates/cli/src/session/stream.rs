@@ -1,7 +1,7 @@
 //! A command's frames as they are shown: bytes as they are, or lines of JSON.
 
-use model::Sandbox;
 use model::exec::{Exec, Outcome};
+use model::{Sandbox, Snapshot};
 use serde::Serialize;
 use server::line::{Line, Output};
 
@@ -55,8 +55,14 @@ impl Streaming {
         self.line(&Line::Ended { outcome: outcome.clone() })
     }
 
-    pub(super) fn removed(&self) -> Result<(), Failure> {
-        self.line(&Line::Removed)
+    pub(super) fn removed(&self, snapshot: Option<Box<Snapshot>>) -> Result<(), Failure> {
+        if let (Some(snapshot), Form::People) = (&snapshot, self.form) {
+            let id = snapshot.id;
+            output::note(&format!(
+                "zeno: what it wrote is kept: zeno restore {id}, zeno snapshots rm {id}\n"
+            ));
+        }
+        self.line(&Line::Removed { snapshot })
     }
 
     fn output(&self, line: fn(Output) -> Line, bytes: &[u8]) -> Result<(), Failure> {

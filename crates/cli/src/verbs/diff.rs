@@ -22,7 +22,9 @@ pub(crate) async fn diff(typed: &Diff, invocation: &Invocation) -> Result<u8, Fa
         return patch(&api, typed, &paths).await;
     }
     let detail = if form.stat { Detail::Lines } else { Detail::Paths };
-    let diff = Waiting::begin("comparing").watch(api.diff(&typed.sandbox, &paths, detail)).await?;
+    let diff = Waiting::begin("comparing")
+        .watch(api.diff(&typed.sandbox, typed.from.as_ref(), &paths, detail))
+        .await?;
     let ignored = if typed.ignored { Ignored::Listed } else { Ignored::Counted };
     let home = invocation.environment.home.as_deref();
     invocation.answer(&diff, |paint| {
@@ -40,7 +42,8 @@ pub(crate) async fn diff(typed: &Diff, invocation: &Invocation) -> Result<u8, Fa
 }
 
 async fn patch(api: &Api, typed: &Diff, paths: &[Vec<u8>]) -> Result<u8, Failure> {
-    let mut pieces = Waiting::begin("comparing").watch(api.patch(&typed.sandbox, paths)).await?;
+    let mut pieces =
+        Waiting::begin("comparing").watch(api.patch(&typed.sandbox, typed.from.as_ref(), paths)).await?;
     while let Some(piece) = pieces.next().await {
         output::pass_on(Sink::Stdout, &piece?).await?;
     }

@@ -15,6 +15,7 @@ mod home;
 mod http;
 mod lifecycle;
 mod limits;
+mod race;
 mod repository;
 mod run;
 mod snapshot;

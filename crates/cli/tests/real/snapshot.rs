@@ -1,9 +1,11 @@
 //! Snapshots: sealed, gone back to, forked, restored, removed.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::home::{Home, is_root};
-use crate::wait::until;
+use crate::wait::{end, until};
 
 /// Everything that overlayfs marks in its own way: whiteouts, opaque folders, moved folders, in the workspace, in `/tmp`
 /// and in what is read live.
@@ -28,7 +30,16 @@ fn what_was_sealed_is_what_is_seen_by_all_who_stand_on_it() {
     let after = yard.see("box");
     assert_ne!(after, before);
 
+    // What was done since, and all there is.
+    let since = |options: &[&str]| home.ok(&[&["diff", "box", "--name-status"], options].concat());
+    assert!(since(&[]).contains("D\tsrc/gone.rs\n") || since(&[]).contains("gone.rs"), "{}", since(&[]));
+    assert!(!since(&["--from", "one"]).contains("gone.rs"), "{}", since(&["--from", "one"]));
+    for path in ["M\tREADME\n", "T\tfolder\n", "made\n", "link\n"] {
+        assert!(since(&["--from", "one"]).contains(path), "{}", since(&["--from", "one"]));
+    }
     home.ok(&["restore", "one", "--name", "restored"]);
+    assert_eq!(home.ok(&["diff", "restored", "--from", "one"]), "");
+    assert_eq!(home.zeno(&["diff", "restored"]).code, 0);
     assert_eq!(yard.see("restored"), before);
     assert_eq!(home.ok(&["fork", "box", "-n", "2", "--name", "fork"]), "fork-1\nfork-2\n");
     assert_eq!((yard.see("fork-1"), yard.see("fork-2")), (after.clone(), after.clone()));
@@ -51,7 +62,7 @@ fn what_was_sealed_is_what_is_seen_by_all_who_stand_on_it() {
 #[test]
 fn a_tree_of_snapshots_and_what_becomes_of_it() {
     let home = Home::new();
-    home.create("box", &["--label", "team=a", "--pids", "100", "--best-effort"]);
+    home.create("box", &["-e", "WORD=here", "--label", "team=a", "--pids", "100", "--best-effort"]);
     for number in ["1", "2", "3"] {
         home.exec("box", &format!("echo {number} > /tmp/number"));
         home.ok(&["snapshot", "box", "--name", &format!("s{number}")]);
@@ -82,7 +93,7 @@ fn a_tree_of_snapshots_and_what_becomes_of_it() {
     home.ok(&["snapshots", "rm", "s2", "s3"]);
     home.ok(&["destroy", "box"]);
     home.ok(&["gc"]);
-    assert_eq!(home.exec("b", "cat /tmp/number").out(), "3\n");
+    assert_eq!(home.exec("b", "cat /tmp/number; echo $WORD").out(), "3\nhere\n");
     home.ok(&["stop", "b"]);
     home.ok(&["start", "b"]);
     assert_eq!(home.exec("b", "cat /tmp/number").out(), "3\n");
@@ -151,6 +162,142 @@ fn one_that_runs_goes_on_and_is_whole_in_its_snapshot() {
     home.ok(&["rollback", "box", "live"]);
     assert_eq!(home.exec("box", "cat /tmp/last; pgrep -c sleep").out(), format!("{last}\n0\n"));
     assert_eq!(home.zeno(&["snapshot", "box"]).code, 0);
+}
+
+#[test]
+fn a_deep_stack_reads_the_same_and_becomes_shallow() {
+    let home = Home::new();
+    home.create("box", &[]);
+    let mut numbers = String::new();
+    for number in 0..40 {
+        let line = format!(
+            "mkdir -p /tmp/d; echo {number} > /tmp/d/{number}; echo {number} > /tmp/last; rm -rf /tmp/d/{}; rm -rf /tmp/x
+             mkdir /tmp/x; echo {number} > /tmp/x/{number}; mv /tmp/d /tmp/e; mv /tmp/e /tmp/d",
+            number / 2
+        );
+        assert_eq!(home.exec("box", &line).code, 0);
+        home.ok(&["snapshot", "box", "--name", &format!("s{number}")]);
+        numbers = home.exec("box", SHOW).out();
+    }
+    let depth = |name: &str| home.json(&["snapshots", "get", name])["depth"].as_u64().unwrap();
+    until("the last to be shallow", || (depth("s39") <= 16 && depth("s20") <= 16).then_some(()));
+    for (name, last) in [("s39", 39), ("s20", 20), ("s3", 3)] {
+        home.ok(&["restore", name, "--name", &format!("of-{name}")]);
+        let seen = home.exec(&format!("of-{name}"), "cat /tmp/last; ls /tmp/x").out();
+        assert_eq!(seen, format!("{last}\n{last}\n"));
+    }
+    assert_eq!(home.exec("of-s39", SHOW).out(), numbers);
+    home.ok(&["stop", "box"]);
+    home.ok(&["gc"]);
+    home.ok(&["start", "box"]);
+    assert_eq!(home.exec("box", SHOW).out(), numbers);
+    home.ok(&["rollback", "box", "s20"]);
+    assert_eq!(home.exec("box", "cat /tmp/last").out(), "20\n");
+    let plan = std::fs::read(
+        home.path()
+            .join("sandboxes")
+            .join(home.json(&["get", "box"])["id"].as_str().unwrap())
+            .join("plan.json"),
+    );
+    let plan: serde_json::Value = serde_json::from_slice(&plan.unwrap()).unwrap();
+    assert!(plan["layers"].as_array().unwrap().len() <= 16, "{}", plan["layers"]);
+}
+
+const SHOW: &str = "find /tmp -printf '%p %y %m\\n' | sort; cat /tmp/d/*";
+
+/// Kills the daemon while it is at work, a little later each time, and looks what the next one makes of it.
+#[test]
+fn a_daemon_that_is_killed_leaves_the_old_or_the_new() {
+    let home = Home::new();
+    home.create("box", &[]);
+    home.exec("box", "echo base > /tmp/n");
+    home.ok(&["snapshot", "box", "--name", "base"]);
+    for round in 0..ROUNDS {
+        let text = format!("{round}\n");
+        assert_eq!(home.exec("box", &format!("echo {round} > /tmp/n")).code, 0);
+        let name = format!("s{round}");
+        let (work, outcomes) = match round % 3 {
+            0 => (vec!["snapshot", "box", "--name", &name], vec![text.as_str()]),
+            1 => (vec!["rollback", "box", "base"], vec![text.as_str(), "base\n"]),
+            _ => (vec!["fork", "box", "--name", &name], vec![text.as_str()]),
+        };
+        let mut at_work = home.command(&work).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(400 * u64::from(round)));
+        home.crash();
+        end(&mut at_work);
+        let seen = home.exec("box", "cat /tmp/n");
+        assert!(outcomes.contains(&seen.out().as_str()), "round {round}, {work:?}: {seen}");
+        assert_eq!(home.state("box"), "active", "round {round}, {work:?}");
+        // What is there is whole.
+        let snapshots = home.json(&["snapshots"]);
+        for snapshot in snapshots.as_array().unwrap() {
+            let called = snapshot["name"].as_str().map(str::to_owned);
+            let expected = match &called {
+                Some(name) if name == "base" => "base\n".to_owned(),
+                Some(name) => format!("{}\n", &name[1..]),
+                None => continue,
+            };
+            home.ok(&["restore", called.as_deref().unwrap(), "--name", "look"]);
+            assert_eq!(home.exec("look", "cat /tmp/n").out(), expected, "round {round}, {work:?}");
+            home.ok(&["destroy", "look"]);
+        }
+        if home.zeno(&["get", &name]).code == 0 {
+            assert_eq!(home.exec(&name, "cat /tmp/n").out(), text, "round {round}, {work:?}");
+            home.ok(&["destroy", &name]);
+        }
+        if round % 3 == 0 && home.zeno(&["snapshots", "get", &name]).code == 0 {
+            home.ok(&["snapshots", "rm", &name]);
+        }
+        home.ok(&["gc"]);
+    }
+    assert_eq!(std::fs::read_dir(home.path().join("trash")).unwrap().count(), 0);
+}
+
+const ROUNDS: u32 = 30;
+
+#[test]
+fn nothing_is_lost_because_a_clock_ran_out() {
+    let home = Home::new();
+    let timed = home.run(&["--timeout", "1s", "--label", "k=v"], "echo half > /tmp/work; sleep 100");
+    assert_eq!(timed.code, 124, "{timed}");
+    let id = timed
+        .err()
+        .split_whitespace()
+        .find(|word| word.starts_with("sn"))
+        .unwrap()
+        .trim_matches(',')
+        .to_owned();
+    let snapshot = home.json(&["snapshots", "get", &id]);
+    assert_eq!((&snapshot["reason"], &snapshot["labels"]), (&json!("timeout"), &json!({"k": "v"})));
+    assert!(snapshot["expires"].is_string(), "{snapshot}");
+    home.ok(&["restore", &id, "--name", "again"]);
+    assert_eq!(home.exec("again", "cat /tmp/work").out(), "half\n");
+    // Who wrote nothing has nothing to keep, and who was done does not want it kept.
+    for options in [(&["--timeout", "200ms"][..], "sleep 100"), (&[], "echo done > /tmp/work; exit 3")] {
+        let ran = home.run(options.0, options.1);
+        assert!(!ran.err().contains("kept"), "{ran}");
+    }
+    let lines = home.zeno(&[
+        "run",
+        "--json",
+        "--no-workspace",
+        "--timeout",
+        "500ms",
+        "--",
+        "sh",
+        "-c",
+        "echo > /tmp/a; sleep 9",
+    ]);
+    let last: serde_json::Value = serde_json::from_str(lines.out().lines().last().unwrap()).unwrap();
+    assert_eq!((&last["kind"], &last["snapshot"]["reason"]), (&json!("removed"), &json!("timeout")));
+
+    home.create("goes", &["--ttl", "1s", "--on-expire", "destroy"]);
+    home.exec("goes", "echo mine > /tmp/mine");
+    until("it to go", || (home.zeno(&["get", "goes"]).code == 6).then_some(()));
+    let kept = home.json(&["snapshots", "--of", "goes"]);
+    assert_eq!(kept[0]["reason"], "expired", "{kept}");
+    home.ok(&["restore", kept[0]["id"].as_str().unwrap(), "--name", "back"]);
+    assert_eq!(home.exec("back", "cat /tmp/mine").out(), "mine\n");
 }
 
 #[test]

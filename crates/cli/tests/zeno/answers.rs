@@ -104,3 +104,37 @@ fn every_shell_gets_its_completions_without_a_daemon() {
         assert!(ended.status.success() && text(&ended.stdout).contains("destroy"), "{shell}");
     }
 }
+
+#[test]
+fn a_fork_tells_which_were_made_and_which_not() {
+    const SNAPSHOT: &str = r#"{"id":"snaaaaaaaaaaaa","sandbox":"sbaaaaaaaaaaaa","reason":"fork","created":"2026-05-01T12:00:00Z",
+        "depth":1,"actor":"adm"}"#;
+    let forks = r#"[{"status":"made","sandbox":{"id":"sbaaaaaaaaaaab","name":"x-1","state":"ready","backend":"native",
+        "created":"2026-05-01T12:00:00Z","changed":"2026-05-01T12:00:00Z","cwd":"/","net":"none","limits":{},"actor":"adm"}},
+        {"status":"failed","problem":{"code":"name_taken","status":409,"detail":"the name `x-2` is taken"}}]"#;
+    let answer = format!(r#"{{"snapshot":{SNAPSHOT},"forks":{forks}}}"#);
+    let daemon = Daemon::start(move |request, mut wire| {
+        wire.answer(200, answer.as_bytes());
+        (request.line, String::from_utf8(request.body).unwrap())
+    });
+    let ended = output(daemon.home(), &["fork", "web", "-n", "2", "--name", "x"]);
+    assert_eq!((ended.status.code(), text(&ended.stdout)), (Some(2), "x-1\n"));
+    insta::assert_snapshot!(text(&ended.stderr), @"error: the name `x-2` is taken");
+    let (line, body) = daemon.end();
+    assert_eq!(line, "POST /v1/sandboxes/web/fork");
+    assert_eq!(body, r#"{"count":2,"name":"x","labels":{},"actor":"adm"}"#);
+}
+
+#[test]
+fn where_to_go_back_to_need_not_be_said() {
+    for (arguments, body) in
+        [(&["rollback", "web"][..], "{}"), (&["rollback", "web", "before"], r#"{"snapshot":"before"}"#)]
+    {
+        let daemon = Daemon::start(|request, mut wire| {
+            wire.answer(404, br#"{"code":"not_found","status":404,"detail":"no"}"#);
+            (request.line, String::from_utf8(request.body).unwrap())
+        });
+        assert_eq!(output(daemon.home(), arguments).status.code(), Some(6));
+        assert_eq!(daemon.end(), ("POST /v1/sandboxes/web/rollback".to_owned(), body.to_owned()));
+    }
+}

@@ -63,7 +63,7 @@ fn what_is_gone_has_failed_or_expired() {
         let reason = "its time was over at 2027-01-15 07:59:59 UTC";
         assert_eq!(stop, Action::Record(Move::to(State::Expired).because(reason).by_zeno()), "{state}");
         let destroy = decide(&overdue(state, OnExpire::Destroy), Found::Gone, now());
-        assert_eq!(destroy, Action::Destroy { reason: Some(reason.to_owned()) }, "{state}");
+        assert_eq!(destroy, Action::Destroy { reason: Some(reason.to_owned()), keep: EXPIRED }, "{state}");
     }
     let half_made = Action::Record(Move::to(State::Failed).because(HALF_MADE).by_zeno());
     for state in [State::Requested, State::Provisioning] {

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use backends::native::Saved;
 use jiff::Timestamp;
 use model::event::Event;
 use model::race::Race;
@@ -120,6 +121,16 @@ impl Store {
     /// Records that a sandbox was taken back to a snapshot.
     pub async fn rolled_back(&self, sandbox: SandboxId, to: SnapshotId) -> Result<(), Error> {
         self.call(move |page| snapshots::rolled_back(page, sandbox, to)).await
+    }
+
+    /// Writes anew what snapshots stand on: of all of them, or of none.
+    pub async fn set_saved(&self, saved: Vec<(SnapshotId, Saved)>) -> Result<(), Error> {
+        let encode = |(id, saved): &(SnapshotId, Saved)| match serde_json::to_string(saved) {
+            Ok(text) => Ok((*id, text)),
+            Err(source) => Err(Error::EncodeSnapshot { id: *id, source }),
+        };
+        let texts = saved.iter().map(encode).collect::<Result<Vec<_>, _>>()?;
+        self.call(move |page| snapshots::set_saved(page.connection, &texts)).await
     }
 
     pub async fn set_snapshot_size(&self, id: SnapshotId, size: Size) -> Result<(), Error> {

@@ -144,6 +144,18 @@ pub(super) fn set_size(connection: &Connection, id: SnapshotId, size: Size) -> R
     write().map_err(|source| Error::UpdateSnapshot { id, source })
 }
 
+pub(super) fn set_saved(connection: &Connection, texts: &[(SnapshotId, String)]) -> Result<(), Error> {
+    for (id, text) in texts {
+        let write = || -> rusqlite::Result<()> {
+            let mut statement = connection.prepare_cached("UPDATE snapshots SET saved = ?2 WHERE id = ?1")?;
+            statement.execute(params![id.to_string(), text])?;
+            Ok(())
+        };
+        write().map_err(|source| Error::UpdateSnapshot { id: *id, source })?;
+    }
+    Ok(())
+}
+
 /// A sandbox that is on its way out may have no record any more.
 fn stand_on(connection: &Connection, sandbox: SandboxId, on: SnapshotId) -> Result<(), Error> {
     let write = || -> rusqlite::Result<()> {

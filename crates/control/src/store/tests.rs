@@ -242,3 +242,90 @@ proptest! {
         })?;
     }
 }
+
+/// What a backend would write: only the store's own columns matter here.
+fn saved(layers: &[&str]) -> Saved {
+    let plan = serde_json::json!({"hostname": "h", "root": "FirstPart", "parts": [], "net": "none", "nested": false, "pids": 1});
+    let text =
+        serde_json::json!({"plan": plan, "frozen": null, "masked": [], "caveats": [], "layers": layers});
+    serde_json::from_value(text).unwrap()
+}
+
+fn snapshot_of(
+    order: &NewRecord,
+    bits: u64,
+    parent: Option<SnapshotId>,
+    name: Option<&str>,
+) -> SnapshotRecord {
+    let snapshot = Snapshot {
+        id: SnapshotId::from_bits(bits),
+        name: name.map(|name| name.parse().unwrap()),
+        sandbox: order.id,
+        sandbox_name: order.request.name.clone(),
+        parent,
+        reason: model::snapshot::SnapshotReason::Asked,
+        created: now(),
+        expires: None,
+        size: None,
+        depth: 1,
+        workspace: Some("/work".into()),
+        labels: [("k".to_owned(), "v".to_owned())].into(),
+        actor: Actor::Agt,
+    };
+    SnapshotRecord { snapshot, request: order.request.clone(), saved: saved(&["lyaaaaaaaaaaaa"]) }
+}
+
+#[tokio::test]
+async fn a_snapshot_reads_back_and_its_heirs_are_its_parents() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path()).unwrap();
+    let order = new(1, Some("a"));
+    store.insert(order.clone()).await.unwrap();
+    store.set_restarting(order.id, true).await.unwrap();
+    let first = snapshot_of(&order, 1, None, Some("first"));
+    let second = snapshot_of(&order, 2, Some(first.snapshot.id), None);
+    let third = snapshot_of(&order, 3, Some(second.snapshot.id), None);
+    for record in [&first, &second, &third] {
+        store.insert_snapshot(record.clone()).await.unwrap();
+    }
+    let taken = store.insert_snapshot(snapshot_of(&order, 4, None, Some("first"))).await.unwrap_err();
+    assert!(matches!(taken, Error::SnapshotNameTaken { .. }), "{taken}");
+    let all = store.snapshots().await.unwrap();
+    assert_eq!(
+        all.iter().map(|record| &record.snapshot).collect::<Vec<_>>(),
+        [&first.snapshot, &second.snapshot, &third.snapshot]
+    );
+    assert_eq!((&all[0].request, all[0].saved.layers()), (&order.request, first.saved.layers()));
+    let record = store.record(order.id).await.unwrap().unwrap();
+    assert_eq!((record.sandbox.snapshot, record.restarting), (Some(third.snapshot.id), false));
+
+    for gone in [&second, &third] {
+        store.remove_snapshot(gone.snapshot.id, Actor::Adm).await.unwrap();
+    }
+    let record = store.record(order.id).await.unwrap().unwrap();
+    assert_eq!(record.sandbox.snapshot, Some(first.snapshot.id));
+    let missing = store.remove_snapshot(third.snapshot.id, Actor::Adm).await.unwrap_err();
+    assert!(matches!(missing, Error::NoSnapshot { .. }), "{missing}");
+    store.rolled_back(order.id, first.snapshot.id).await.unwrap();
+    // Both at once, and they outlive their sandbox.
+    store.set_saved(vec![(first.snapshot.id, saved(&["lybbbbbbbbbbbb", "lycccccccccccc"]))]).await.unwrap();
+    destroy(&store, order.id).await;
+    let all = store.snapshots().await.unwrap();
+    assert_eq!((all.len(), all[0].snapshot.depth), (1, 2));
+    assert_eq!(all[0].request.context.env, order.request.context.env);
+    let kinds: Vec<_> = store.events(2, 100).await.unwrap().into_iter().map(|event| event.kind).collect();
+    let kinds: Vec<_> = kinds.iter().map(|kind| kind.trim_start_matches("dev.zeno.")).collect();
+    assert_eq!(
+        kinds,
+        [
+            "snapshot.made",
+            "snapshot.made",
+            "snapshot.made",
+            "snapshot.removed",
+            "snapshot.removed",
+            "snapshot.rolled-back",
+            "sandbox.destroying",
+            "sandbox.destroyed"
+        ]
+    );
+}

@@ -1,6 +1,7 @@
 //! `destroy`, and every other way in which a sandbox is removed.
 
-use model::{Problem, Sandbox, SandboxId, State};
+use model::snapshot::SnapshotReason;
+use model::{Problem, Sandbox, SandboxId, Snapshot, State};
 
 use crate::control::Control;
 use crate::refusal;
@@ -31,26 +32,41 @@ impl Control {
         .await
     }
 
-    /// Removes a throwaway whose command has ended.
-    pub async fn dismiss(&self, id: SandboxId) -> Result<(), Problem> {
-        let Some(slot) = self.inner.slots.by_id(id) else { return Ok(()) };
+    /// Removes a throwaway whose command has ended. What it wrote is kept if there is a reason to.
+    pub async fn dismiss(
+        &self,
+        id: SandboxId,
+        keep: Option<SnapshotReason>,
+    ) -> Result<Option<Snapshot>, Problem> {
+        let Some(slot) = self.inner.slots.by_id(id) else { return Ok(None) };
         let control = self.clone();
         self.to_the_end(async move {
             let _turn = slot.turn.lock().await;
             let Some(seat) = slot.seat() else {
                 // Destroyed or expired meanwhile; its record knows.
                 let record = control.record(&slot).await?;
-                return control.remove(&slot, &record, Why::Asked).await.map(drop);
+                let kept = match record.sandbox.snapshot {
+                    Some(kept) => Some(control.get_snapshot(&kept.to_string()).await?),
+                    None => None,
+                };
+                return control.remove(&slot, &record, Why::Asked).await.map(|_removed| kept);
             };
             seat.set_active(false);
             slot.rise();
+            let kept = match keep {
+                Some(reason) => {
+                    let record = control.record(&slot).await?;
+                    control.keep_last(&slot, &record, Some(&seat), reason).await?
+                }
+                None => None,
+            };
             if control.inner.native.dismiss(id).await.is_err() {
                 let record = control.record(&slot).await?;
-                return control.remove(&slot, &record, Why::Asked).await.map(drop);
+                return control.remove(&slot, &record, Why::Asked).await.map(|_removed| kept);
             }
             control.transition(&slot, Move::to(State::Destroying).then(State::Destroyed)).await?;
             control.inner.slots.remove(&slot);
-            Ok(())
+            Ok(kept)
         })
         .await
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use backends::native::Saved;
 use model::diff::{Detail, Diff};
 use model::{Problem, SandboxId};
 use tokio::sync::mpsc::Receiver;
@@ -11,10 +12,18 @@ use crate::refusal;
 use crate::verbs::show::has_layers;
 
 impl Control {
-    /// What the sandbox changed at or below these absolute paths, or anywhere if there are none.
-    pub async fn diff(&self, which: &str, paths: Vec<PathBuf>, detail: Detail) -> Result<Diff, Problem> {
+    /// What the sandbox changed at or below these absolute paths, or anywhere if there are none; with `from`, since that
+    /// snapshot.
+    pub async fn diff(
+        &self,
+        which: &str,
+        from: Option<&str>,
+        paths: Vec<PathBuf>,
+        detail: Detail,
+    ) -> Result<Diff, Problem> {
         let id = self.comparable(which).await?;
-        self.inner.native.diff(id, paths, detail).await
+        let from = self.saved(from).await?;
+        self.inner.native.diff(id, from, paths, detail).await
     }
 
     /// What it changed in its workspace, as pieces of a patch for `git apply`. The last piece is a problem if the patch is
@@ -22,10 +31,19 @@ impl Control {
     pub async fn patch(
         &self,
         which: &str,
+        from: Option<&str>,
         paths: Vec<PathBuf>,
     ) -> Result<Receiver<Result<Vec<u8>, Problem>>, Problem> {
         let id = self.comparable(which).await?;
-        Ok(self.inner.native.patch(id, paths))
+        let from = self.saved(from).await?;
+        Ok(self.inner.native.patch(id, from, paths))
+    }
+
+    async fn saved(&self, from: Option<&str>) -> Result<Option<Saved>, Problem> {
+        match from {
+            Some(which) => Ok(Some(self.find_snapshot(which).await?.saved)),
+            None => Ok(None),
+        }
     }
 
     async fn comparable(&self, which: &str) -> Result<SandboxId, Problem> {

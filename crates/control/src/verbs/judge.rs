@@ -25,7 +25,6 @@ impl Control {
         reason: SnapshotReason,
         actor: Actor,
     ) -> Result<Snapshot, Problem> {
-        let _layers = self.inner.layers.read().await;
         Ok(self.sealed(which, reason, actor).await?.snapshot)
     }
 
@@ -88,7 +87,7 @@ impl Throwaway {
     /// Removes it, now that its command has ended.
     pub async fn dismiss(mut self) -> Result<(), Problem> {
         match self.id.take() {
-            Some(id) => self.control.dismiss(id).await,
+            Some(id) => self.control.dismiss(id, None).await.map(drop),
             None => Ok(()),
         }
     }

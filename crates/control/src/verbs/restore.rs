@@ -27,8 +27,8 @@ impl Control {
             return Err(refusal::fork_count(request.count, MOST));
         }
         let names = names(&request)?;
-        let _layers = self.inner.layers.read().await;
         let record = self.sealed(which, SnapshotReason::Fork, request.actor).await?;
+        let _layers = self.inner.layers.read().await;
         // Dropped when whoever asked is gone: then those that were made already are removed again.
         let mut tasks = JoinSet::new();
         for (at, name) in names.into_iter().enumerate() {
@@ -56,6 +56,7 @@ impl Control {
         let control = self.clone();
         self.to_the_end(async move {
             let _turn = slot.turn.lock().await;
+            let _layers = control.inner.layers.read().await;
             let record = control.record(&slot).await?;
             let sealed = control.seal(&slot, &record).await?;
             if let Some(last) = record.sandbox.snapshot {

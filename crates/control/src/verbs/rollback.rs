@@ -18,8 +18,8 @@ impl Control {
         let slot = self.find(which, VERB).await?;
         let control = self.clone();
         self.to_the_end(async move {
-            let _layers = control.inner.layers.read().await;
             let _turn = slot.turn.lock().await;
+            let _layers = control.inner.layers.read().await;
             control.roll_back(&slot, request.snapshot.as_deref()).await
         })
         .await

@@ -18,8 +18,8 @@ impl Control {
         let slot = self.find(which, VERB).await?;
         let control = self.clone();
         self.to_the_end(async move {
-            let _layers = control.inner.layers.read().await;
             let _turn = slot.turn.lock().await;
+            let _layers = control.inner.layers.read().await;
             let SnapshotRequest { name, labels, actor } = request;
             if let Some(name) = &name {
                 control.is_name_free(name).await?;
@@ -113,6 +113,32 @@ impl Control {
             self.count_later(kept.snapshot.id, layer);
         }
         Ok(kept)
+    }
+
+    /// Keeps what a sandbox wrote that is about to be removed. Ends its processes. `None`: it wrote nothing.
+    pub(crate) async fn keep_last(
+        &self,
+        slot: &Slot,
+        record: &Record,
+        seat: Option<&Seat>,
+        reason: SnapshotReason,
+    ) -> Result<Option<Snapshot>, Problem> {
+        // What is on a disk of its own cannot be sealed, and a sandbox whose time is over must not stay for that.
+        if record.sandbox.limits.disk.is_some() {
+            return Ok(None);
+        }
+        let _layers = self.inner.layers.read().await;
+        let request = self.request_of(slot, seat).await?;
+        self.inner.native.end(slot.id).await?;
+        let layer = LayerId::from_bits(random()?);
+        let saved = self.inner.native.seal(slot.id, layer).await?;
+        if saved.layers().first() != Some(&layer) {
+            return Ok(None);
+        }
+        let labels = record.sandbox.labels.clone();
+        let asked = Asked { reason, name: None, labels, actor: Actor::Atm };
+        let kept = self.keep(slot, record, Sealed { layer, saved, request }, asked).await?;
+        Ok(Some(kept.snapshot))
     }
 
     /// Counting takes longer for a lot than for a little, so nobody waits for it.

@@ -121,19 +121,35 @@ impl Captures {
     /// workspaces that are gone.
     pub fn sweep(&self, alive: &[Holder]) -> Result<(), CaptureError> {
         self.pins.settle(alive);
-        let failed = |source| CaptureError::OpenStore { path: self.dir.clone(), source };
-        for entry in std::fs::read_dir(&self.dir).map_err(failed)? {
-            let store = entry.map_err(failed)?.path();
-            match self.root_in(&store)? {
-                Some(root) => root.tidy()?,
-                None if self.pins.any_beneath(&store) => {}
-                None => {
-                    self.lock().remove(&store);
-                    remove_path(&store).map_err(|source| CaptureError::OpenStore { path: store, source })?;
-                }
+        for store in self.stores()? {
+            if let Some(root) = self.root_in(&store)? {
+                root.tidy()?;
             }
         }
-        Ok(())
+        self.abandoned()?.iter().try_for_each(|store| self.remove(store))
+    }
+
+    /// The captures of workspaces that are gone and that nobody holds.
+    pub fn abandoned(&self) -> Result<Vec<PathBuf>, CaptureError> {
+        let mut found = Vec::new();
+        for store in self.stores()? {
+            if self.root_in(&store)?.is_none() && !self.pins.any_beneath(&store) {
+                found.push(store);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes one that is [abandoned](Self::abandoned).
+    pub fn remove(&self, store: &Path) -> Result<(), CaptureError> {
+        self.lock().remove(store);
+        remove_path(store).map_err(|source| CaptureError::OpenStore { path: store.to_owned(), source })
+    }
+
+    fn stores(&self) -> Result<Vec<PathBuf>, CaptureError> {
+        let failed = |source| CaptureError::OpenStore { path: self.dir.clone(), source };
+        let entries = std::fs::read_dir(&self.dir).map_err(failed)?;
+        entries.map(|entry| Ok(entry.map_err(failed)?.path())).collect()
     }
 
     /// The root that is captured in this folder of the store, if its directory is still there.

@@ -20,8 +20,8 @@ mod rename;
 mod report;
 #[cfg(test)]
 mod tests;
-mod tree;
-mod upper;
+pub(crate) mod tree;
+pub(crate) mod upper;
 mod walk;
 
 use std::io::Write;

@@ -17,29 +17,29 @@ use crate::capture::layer::{Flavour, attribute};
 
 /// An open layer. Its entries are asked for folder by folder, so the last folder is kept open.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     root: OwnedFd,
     last: RefCell<Option<(Vec<u8>, Rc<OwnedFd>)>>,
 }
 
 /// One look at an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Look {
-    pub(super) entry: Entry,
+pub(crate) struct Look {
+    pub(crate) entry: Entry,
     /// A character device 0:0: overlayfs's word for "not here".
-    pub(super) is_whiteout: bool,
+    pub(crate) is_whiteout: bool,
 }
 
 /// What overlayfs noted on a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Marks {
-    pub(super) opaque: Opaque,
+pub(crate) struct Marks {
+    pub(crate) opaque: Opaque,
     /// Stands for this folder below: absolute in the layer, or a name beside it.
-    pub(super) redirect: Option<Vec<u8>>,
+    pub(crate) redirect: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Opaque {
+pub(crate) enum Opaque {
     /// Merged with the folder below.
     #[default]
     No,
@@ -50,13 +50,13 @@ pub(super) enum Opaque {
 }
 
 impl Tree {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let root = rustix::fs::open(path, DIRECTORY, Mode::empty())?;
         Ok(Self { root, last: RefCell::default() })
     }
 
     /// Looks at an entry; `None` if it is not there. The empty path is the layer's root.
-    pub(super) fn look(&self, path: &[u8]) -> io::Result<Option<Look>> {
+    pub(crate) fn look(&self, path: &[u8]) -> io::Result<Option<Look>> {
         let (folder, name) = split(path);
         let Some(folder) = self.folder(folder)? else { return Ok(None) };
         let name = if name.is_empty() { b"." } else { name };
@@ -89,13 +89,13 @@ impl Tree {
     }
 
     /// The names in a folder; none if it is gone.
-    pub(super) fn names(&self, path: &[u8]) -> io::Result<Vec<Box<[u8]>>> {
+    pub(crate) fn names(&self, path: &[u8]) -> io::Result<Vec<Box<[u8]>>> {
         let Some(folder) = self.folder(path)? else { return Ok(Vec::new()) };
         Ok(list(&*folder)?.into_iter().map(|(name, _)| name).collect())
     }
 
     /// What overlayfs noted on a folder; nothing if it is gone.
-    pub(super) fn marks(&self, path: &[u8], flavour: Flavour) -> io::Result<Marks> {
+    pub(crate) fn marks(&self, path: &[u8], flavour: Flavour) -> io::Result<Marks> {
         let Some(folder) = self.folder(path)? else { return Ok(Marks::default()) };
         let opaque = match attribute(&*folder, flavour.opaque())?.as_deref() {
             Some(b"y") => Opaque::Yes,
@@ -106,7 +106,7 @@ impl Tree {
     }
 
     /// Opens a file or folder for reading its contents and attributes. Never waits for the other end of a pipe.
-    pub(super) fn open_entry(&self, path: &[u8]) -> io::Result<OwnedFd> {
+    pub(crate) fn open_entry(&self, path: &[u8]) -> io::Result<OwnedFd> {
         let (folder, name) = split(path);
         let folder = self.folder(folder)?.ok_or(Errno::NOENT)?;
         let name = if name.is_empty() { b"." } else { name };
@@ -115,7 +115,7 @@ impl Tree {
     }
 
     /// `None`: there is no such folder.
-    fn folder(&self, path: &[u8]) -> io::Result<Option<Rc<OwnedFd>>> {
+    pub(crate) fn folder(&self, path: &[u8]) -> io::Result<Option<Rc<OwnedFd>>> {
         if let Some((last, folder)) = &*self.last.borrow()
             && last == path
         {

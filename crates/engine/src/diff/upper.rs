@@ -56,17 +56,23 @@ impl Upper {
         Ok(Self { layers, flavour, last: RefCell::default() })
     }
 
+    /// The folder and the name under which an entry really stands.
+    pub(crate) fn place(&self, path: &[u8]) -> io::Result<(Rc<OwnedFd>, Vec<u8>)> {
+        let found = self.find(path)?.ok_or(Errno::NOENT)?;
+        let place = found.places.first().ok_or(Errno::NOENT)?;
+        let (folder, name) = split(&place.path);
+        let folder = self.layers[place.layer].folder(folder)?.ok_or(Errno::NOENT)?;
+        Ok((folder, name.to_vec()))
+    }
+
     /// Looks at an entry; `None` if none of the layers has it. The empty path is the root.
     pub(crate) fn look(&self, path: &[u8]) -> io::Result<Option<Look>> {
         Ok(self.find(path)?.map(|found| found.look.clone()))
     }
 
-    /// The names in a folder; none if it is gone.
+    /// The names in a folder, in order, so that the same is always told alike; none if it is gone.
     pub(crate) fn names(&self, path: &[u8]) -> io::Result<Vec<Box<[u8]>>> {
         let Some(found) = self.find(path)? else { return Ok(Vec::new()) };
-        if let [only] = found.places.as_slice() {
-            return self.layers[only.layer].names(&only.path);
-        }
         let mut names = BTreeSet::new();
         for place in &found.places {
             names.extend(self.layers[place.layer].names(&place.path)?);

@@ -6,12 +6,14 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, XattrFlags, openat};
 use rustix::io::Errno;
 
 use crate::capture::copy::copy_bytes;
 use crate::capture::files::{DIRECTORY, Seen, Stat, join, list, look, open_beneath, split};
+use crate::capture::layer::attribute;
 use crate::capture::metadata::times;
 
 /// Copies the tree at `from` to `to`, which is made. Nobody may change it meanwhile.
@@ -21,22 +23,19 @@ pub(super) fn tree(from: &Path, to: &Path) -> io::Result<()> {
         from: rustix::fs::open(from, DIRECTORY, Mode::empty())?,
         to: rustix::fs::open(to, DIRECTORY, Mode::empty())?,
         is_root: rustix::process::geteuid().is_root(),
+        forced: Mutex::default(),
     };
-    let found = copy.folders()?;
-    copy.files(&found.files)?;
-    copy.links(&found.links)?;
-    // Last, and the deepest first: what is made in a folder changes its time, and it may be read-only.
-    for (path, stat) in found.folders.iter().rev() {
-        let (source, target) = (open_beneath(&copy.from, path)?, open_beneath(&copy.to, path)?);
-        copy.dress(&source, &target, stat)?;
-    }
-    Ok(())
+    let done = copy.run();
+    copy.close_forced()?;
+    done
 }
 
 struct Copy {
     from: OwnedFd,
     to: OwnedFd,
     is_root: bool,
+    /// What is ours but may not even be read by us, and its permissions: readable for as long as this takes.
+    forced: Mutex<Vec<(Vec<u8>, Mode)>>,
 }
 
 /// What a tree holds. Paths are relative to it.
@@ -50,15 +49,26 @@ struct Found {
 }
 
 impl Copy {
+    fn run(&self) -> io::Result<()> {
+        let found = self.folders()?;
+        self.files(&found.files)?;
+        self.links(&found.links)?;
+        // Last, and the deepest first: what is made in a folder changes its time, and it may be read-only.
+        for (path, stat) in found.folders.iter().rev() {
+            let (source, target) = (open_beneath(&self.from, path)?, open_beneath(&self.to, path)?);
+            dress(&source, &target, stat, |_| true)?;
+        }
+        Ok(())
+    }
+
     /// Makes every folder and everything that is quickly made, and finds the rest.
     fn folders(&self) -> io::Result<Found> {
         let mut found = Found::default();
         let mut names: HashMap<u64, Vec<u8>> = HashMap::new();
         let mut pending = vec![Vec::new()];
         while let Some(path) = pending.pop() {
-            let source = self.open_source_folder(&path)?;
-            let seen = look(&source, b".")?.ok_or(Errno::NOENT)?;
-            found.folders.push((path.clone(), seen.stat));
+            let (source, stat) = self.open_folder(&path)?;
+            found.folders.push((path.clone(), stat));
             let target = open_beneath(&self.to, &path)?;
             for (name, _) in list(&source)? {
                 let child = join(&path, &name);
@@ -95,15 +105,15 @@ impl Copy {
         Ok(found)
     }
 
-    /// A folder that its owner may not read is theirs all the same. As it is to be looked at and not changed, its own
-    /// permissions come back at once.
-    fn open_source_folder(&self, path: &[u8]) -> io::Result<OwnedFd> {
-        match open_beneath(&self.from, path) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                self.readable(path, |parent, name| Ok(openat(parent, name, DIRECTORY, Mode::empty())?))
-            }
-            other => other,
+    /// Opens a folder, and says what it looks like.
+    fn open_folder(&self, path: &[u8]) -> io::Result<(OwnedFd, Stat)> {
+        let (parent, name) = split(path);
+        let name = if name.is_empty() { b"." } else { name };
+        let stat = look(open_beneath(&self.from, parent)?, name)?.ok_or(Errno::NOENT)?.stat;
+        if !self.is_root && !stat.permissions().contains(Mode::RUSR | Mode::XUSR) {
+            self.force(path, &stat)?;
         }
+        Ok((open_beneath(&self.from, path)?, stat))
     }
 
     /// The contents, on several threads where there are many.
@@ -128,29 +138,33 @@ impl Copy {
     fn file(&self, path: &[u8], seen: &Seen) -> io::Result<()> {
         let (folder, name) = split(path);
         let parent = open_beneath(&self.from, folder)?;
-        let open = |parent: &OwnedFd, name: &[u8]| openat(parent, name, READ, Mode::empty());
-        let source = match open(&parent, name) {
-            Err(Errno::ACCESS) => self.readable(path, |parent, name| Ok(open(parent, name)?))?,
-            other => other?,
-        };
+        if !self.is_root && !seen.stat.permissions().contains(Mode::RUSR) {
+            self.force(path, &seen.stat)?;
+        }
+        let source = openat(&parent, name, READ, Mode::empty())?;
         let target = openat(open_beneath(&self.to, folder)?, name, CREATE, Mode::RUSR | Mode::WUSR)?;
         copy_bytes(&source, &target, seen)?;
-        self.dress(&source, &target, &seen.stat)
+        dress(&source, &target, &seen.stat, |_| true)
     }
 
-    /// Opens something of ours whose permissions forbid even us to.
-    fn readable(
-        &self,
-        path: &[u8],
-        open: impl FnOnce(&OwnedFd, &[u8]) -> io::Result<OwnedFd>,
-    ) -> io::Result<OwnedFd> {
-        let (folder, name) = split(path);
-        let parent = self.open_source_folder(folder)?;
-        let mode = look(&parent, name)?.ok_or(Errno::NOENT)?.stat.permissions();
-        rustix::fs::chmodat(&parent, name, mode | Mode::RUSR | Mode::XUSR, AtFlags::empty())?;
-        let opened = open(&parent, name);
-        rustix::fs::chmodat(&parent, name, mode, AtFlags::empty())?;
-        opened
+    fn force(&self, path: &[u8], stat: &Stat) -> io::Result<()> {
+        let (parent, name) = split(path);
+        let name = if name.is_empty() { b"." } else { name };
+        let mode = stat.permissions();
+        self.forced.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_vec(), mode));
+        let parent = open_beneath(&self.from, parent)?;
+        Ok(rustix::fs::chmodat(parent, name, mode | Mode::RUSR | Mode::XUSR, AtFlags::empty())?)
+    }
+
+    /// The last first: it may lie in one that was forced before it.
+    fn close_forced(&self) -> io::Result<()> {
+        let mut forced = self.forced.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some((path, mode)) = forced.pop() {
+            let (parent, name) = split(&path);
+            let name = if name.is_empty() { b"." } else { name };
+            rustix::fs::chmodat(open_beneath(&self.from, parent)?, name, mode, AtFlags::empty())?;
+        }
+        Ok(())
     }
 
     fn links(&self, links: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
@@ -162,25 +176,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Owner, attributes, permissions and times of an open file or folder.
-    fn dress(&self, source: &OwnedFd, target: &OwnedFd, stat: &Stat) -> io::Result<()> {
-        if self.is_root {
-            let (uid, gid) = (Uid::from_raw(stat.uid), Gid::from_raw(stat.gid));
-            rustix::fs::fchown(target, Some(uid), Some(gid))?;
-        }
-        for name in attribute_names(source)? {
-            let Some(value) = crate::capture::layer::attribute(source, &name)? else { continue };
-            match rustix::fs::fsetxattr(target, &name, &value, XattrFlags::empty()) {
-                // What the machine's security module writes on a file is its own business.
-                Err(Errno::PERM | Errno::NOTSUP | Errno::ACCESS) if is_foreign(&name) => {}
-                other => other?,
-            }
-        }
-        rustix::fs::fchmod(target, stat.permissions())?;
-        Ok(rustix::fs::futimens(target, &times(stat))?)
-    }
-
-    /// The same for what cannot be opened.
+    /// Owner and times of what cannot be opened.
     fn dress_node(&self, folder: &OwnedFd, name: &[u8], stat: &Stat) -> io::Result<()> {
         if self.is_root {
             let (uid, gid) = (Uid::from_raw(stat.uid), Gid::from_raw(stat.gid));
@@ -188,6 +184,29 @@ impl Copy {
         }
         Ok(rustix::fs::utimensat(folder, name, &times(stat), AtFlags::SYMLINK_NOFOLLOW)?)
     }
+}
+
+/// Owner, those attributes that are wanted, permissions and times of an open file or folder.
+pub(super) fn dress(
+    source: &OwnedFd,
+    target: &OwnedFd,
+    stat: &Stat,
+    is_wanted: impl Fn(&CStr) -> bool,
+) -> io::Result<()> {
+    if rustix::process::geteuid().is_root() {
+        let (uid, gid) = (Uid::from_raw(stat.uid), Gid::from_raw(stat.gid));
+        rustix::fs::fchown(target, Some(uid), Some(gid))?;
+    }
+    for name in attribute_names(source)?.into_iter().filter(|name| is_wanted(name)) {
+        let Some(value) = attribute(source, &name)? else { continue };
+        match rustix::fs::fsetxattr(target, &name, &value, XattrFlags::empty()) {
+            // What the machine's security module writes on a file is its own business.
+            Err(Errno::PERM | Errno::NOTSUP | Errno::ACCESS) if is_foreign(&name) => {}
+            other => other?,
+        }
+    }
+    rustix::fs::fchmod(target, stat.permissions())?;
+    Ok(rustix::fs::futimens(target, &times(stat))?)
 }
 
 /// All of them, overlayfs's own too.

@@ -19,6 +19,8 @@ pub enum LayerError {
     Seal { layer: LayerId, path: PathBuf, source: io::Error },
     #[error("could not copy `{path}` into the layer {layer}")]
     Copy { layer: LayerId, path: PathBuf, source: io::Error },
+    #[error("could not make one layer, {layer}, of several")]
+    Squash { layer: LayerId, source: io::Error },
     #[error("could not make `{path}` look like the folder it stands for")]
     Dress { path: PathBuf, source: io::Error },
     #[error("could not list the layers")]

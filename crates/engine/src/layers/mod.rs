@@ -7,6 +7,7 @@
 
 mod copy;
 mod error;
+pub(crate) mod squash;
 mod top;
 mod trash;
 
@@ -17,7 +18,9 @@ use std::path::{Path, PathBuf};
 
 use model::LayerId;
 
-use crate::view::{Lower, Part, Plan};
+use crate::capture::layer::Flavour;
+use crate::launcher::Rights;
+use crate::view::{Lower, Meta, Part, Plan};
 
 pub use error::LayerError;
 pub use trash::Trash;
@@ -83,6 +86,11 @@ impl Layers {
             let mut lowers = self.lowers(part, stack)?;
             lowers.append(&mut part.lowers);
             part.lowers = lowers;
+            if let Some(path) = self.top(part, stack)? {
+                let stat =
+                    fs::symlink_metadata(&path).map_err(|source| LayerError::LookAt { path, source })?;
+                part.top = Meta::of(&stat);
+            }
         }
         Ok(plan)
     }
@@ -170,6 +178,43 @@ impl Layers {
         }
     }
 
+    /// Makes one layer of several that lie on each other in a stack, top first. They stay as they are.
+    pub fn squash(&self, run: &[LayerId], into: LayerId, plan: &Plan) -> Result<(), LayerError> {
+        let failed = |source| LayerError::Squash { layer: into, source };
+        let flavour = match Rights::of_this_process() {
+            Rights::Root => Flavour::Trusted,
+            Rights::User { .. } => Flavour::User,
+        };
+        let half = self.folder.join(format!("{into}{HALF}"));
+        fs::create_dir(&half).map_err(failed)?;
+        let filled = plan.parts.iter().try_for_each(|part| {
+            let folders = run.iter().filter_map(|layer| self.of_part(*layer, part).transpose());
+            let folders = folders.collect::<Result<Vec<_>, _>>()?;
+            squash::merge(&folders, &half.join(&part.name), flavour).map_err(failed)
+        });
+        let told = filled.and_then(|()| {
+            let run = serde_json::to_vec(run).map_err(|source| failed(source.into()))?;
+            fs::write(half.join(OF), run).map_err(failed)
+        });
+        match told {
+            Ok(()) => fs::rename(&half, self.path(into)).map_err(failed),
+            Err(error) => {
+                self.trash.take(&half)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// The layers that one was made of, top first; none if it was sealed.
+    pub fn made_of(&self, layer: LayerId) -> Result<Vec<LayerId>, LayerError> {
+        let failed = |source| LayerError::Look { layer, source };
+        match fs::read(self.path(layer).join(OF)) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|source| failed(source.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
     /// Layers that were never finished.
     pub fn halves(&self) -> Result<Vec<PathBuf>, LayerError> {
         let mut found = Vec::new();
@@ -216,5 +261,7 @@ impl Layers {
 }
 
 const FOLDER: &str = "layers";
+/// Beside the parts of a layer that stands for others: which.
+const OF: &str = "of";
 /// What a layer that is being made is called beside its id.
 const HALF: &str = ".half";

@@ -4,7 +4,8 @@
 use axum::response::Response;
 use control::MemoryWatch;
 use model::exec::Progress;
-use model::{Code, Problem, Sandbox};
+use model::snapshot::SnapshotReason;
+use model::{Code, Problem, Sandbox, Snapshot};
 use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 
@@ -25,12 +26,13 @@ pub(super) struct Begun {
 
 /// Removes a throwaway.
 pub(super) type Removal = Box<dyn FnOnce(Fate) -> Removing + Send>;
-pub(super) type Removing = std::pin::Pin<Box<dyn Future<Output = Result<(), Problem>> + Send>>;
+pub(super) type Removing = std::pin::Pin<Box<dyn Future<Output = Result<Option<Snapshot>, Problem>> + Send>>;
 
 /// What became of a throwaway's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    Ended,
+    /// What it wrote is to be kept if there is a reason to.
+    Ended(Option<SnapshotReason>),
     /// Nobody waits for it any more; it may still run.
     Abandoned,
 }
@@ -174,9 +176,9 @@ async fn speak(begun: Begun, mut out: Out, incoming: &mut Incoming, stop: &Stop)
         // What becomes of it is for the next daemon to decide, which finds it again.
         End::Stopping => {}
         End::CallerGone | End::Failed => remove_unheard(removal).await,
-        End::Ended => {
-            let last = match removal(Fate::Ended).await {
-                Ok(()) => Message::Removed,
+        End::Ended(keep) => {
+            let last = match removal(Fate::Ended(keep)).await {
+                Ok(kept) => Message::Removed(kept.map(Box::new)),
                 Err(problem) => Message::Problem(problem),
             };
             log_gone(out.say(last).await);

@@ -17,7 +17,7 @@ use super::body::Which;
 use super::query::{Param, ParamKind, Query};
 use super::refusal::Refusal;
 
-pub(super) const QUERY: &[Param] = &[PATH, LINES, PATCH];
+pub(super) const QUERY: &[Param] = &[PATH, FROM, LINES, PATCH];
 
 pub(super) async fn diff(
     State(app): State<App>,
@@ -26,17 +26,18 @@ pub(super) async fn diff(
 ) -> Result<Response, Refusal> {
     let query = query.only(QUERY)?;
     let paths = paths(&query)?;
+    let from = query.text(FROM.name)?;
     if query.flag(PATCH.name)?.unwrap_or(false) {
-        return patch(&app, &which, paths).await;
+        return patch(&app, &which, from, paths).await;
     }
     let detail = if query.flag(LINES.name)?.unwrap_or(false) { Detail::Lines } else { Detail::Paths };
-    Ok(Json(app.control.diff(&which, paths, detail).await?).into_response())
+    Ok(Json(app.control.diff(&which, from, paths, detail).await?).into_response())
 }
 
 /// The first piece decides whether it is a patch or a refusal. A problem later on ends the body without its end mark, so
 /// that the caller does not take a part for the whole.
-async fn patch(app: &App, which: &str, paths: Vec<PathBuf>) -> Result<Response, Refusal> {
-    let mut pieces = app.control.patch(which, paths).await?;
+async fn patch(app: &App, which: &str, from: Option<&str>, paths: Vec<PathBuf>) -> Result<Response, Refusal> {
+    let mut pieces = app.control.patch(which, from, paths).await?;
     let first = pieces.recv().await.transpose()?;
     let body = stream::unfold((first, pieces), async |(first, mut pieces)| {
         let piece = match first {
@@ -61,6 +62,11 @@ const PATH: Param = Param {
     name: "path",
     kind: ParamKind::Texts,
     about: "Absolute, inside the sandbox: only what is at or below it (repeatable)",
+};
+const FROM: Param = Param {
+    name: "from",
+    kind: ParamKind::Text,
+    about: "A snapshot it stands on, by id or name: only what it wrote since",
 };
 const LINES: Param = Param { name: "lines", kind: ParamKind::Flag, about: "Count lines that came and went" };
 const PATCH: Param = Param {

@@ -46,8 +46,8 @@ pub(super) async fn run(
         let removal = move |fate: Fate| {
             Box::pin(async move {
                 match fate {
-                    Fate::Ended => control.dismiss(id).await,
-                    Fate::Abandoned => control.destroy(&id.to_string()).await.map(drop),
+                    Fate::Ended(keep) => control.dismiss(id, keep).await,
+                    Fate::Abandoned => control.destroy(&id.to_string()).await.map(|_destroyed| None),
                 }
             }) as Removing
         };

@@ -15,7 +15,7 @@ use futures_util::stream;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use model::exec::{Exec, FrameHead, FrameKind, Outcome, Progress};
-use model::{Code, Problem, Sandbox};
+use model::{Code, Problem, Sandbox, Snapshot};
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
@@ -132,7 +132,7 @@ pub(super) enum Message {
     Stderr(Bytes),
     Ended(Outcome),
     Problem(Problem),
-    Removed,
+    Removed(Option<Box<Snapshot>>),
 }
 
 impl Message {
@@ -140,7 +140,8 @@ impl Message {
         let (kind, json) = match self {
             Self::Stdout(bytes) => return (FrameKind::Stdout, bytes.clone()),
             Self::Stderr(bytes) => return (FrameKind::Stderr, bytes.clone()),
-            Self::Removed => return (FrameKind::Removed, Bytes::new()),
+            Self::Removed(None) => return (FrameKind::Removed, Bytes::new()),
+            Self::Removed(Some(snapshot)) => (FrameKind::Removed, serde_json::to_vec(snapshot)),
             Self::Progress(progress) => (FrameKind::Progress, serde_json::to_vec(progress)),
             Self::Sandbox(sandbox) => (FrameKind::Answer, serde_json::to_vec(sandbox)),
             Self::Started(exec) => (FrameKind::Started, serde_json::to_vec(exec)),
@@ -165,7 +166,7 @@ impl Message {
             Self::Stderr(bytes) => Line::Stderr(Output::of(&bytes)),
             Self::Ended(outcome) => Line::Ended { outcome },
             Self::Problem(problem) => Line::Problem { problem },
-            Self::Removed => Line::Removed,
+            Self::Removed(snapshot) => Line::Removed { snapshot },
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use control::MemoryWatch;
 use model::exec::{Exec, FrameKind, Outcome, Window};
+use model::snapshot::SnapshotReason;
 use model::{Code, Problem};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
@@ -21,8 +22,8 @@ use crate::frames::{FrameError, FrameReader, FrameWriter};
 /// How a conversation came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The command ended, and the caller has been told.
-    Ended,
+    /// The command ended, and the caller has been told. What it wrote is to be kept if there is a reason to.
+    Ended(Option<SnapshotReason>),
     /// It could not go on, and the caller has been told; nothing may follow.
     Failed,
     /// The caller left or broke the protocol.
@@ -67,14 +68,14 @@ async fn outwards(
         };
         started |= matches!(message, Message::Started(_));
         let end = match &message {
-            Message::Ended(_) => Some(End::Ended),
+            Message::Ended(outcome) => Some(End::Ended(worth_keeping(outcome))),
             Message::Problem(_) => Some(End::Failed),
             Message::Progress(_)
             | Message::Sandbox(_)
             | Message::Started(_)
             | Message::Stdout(_)
             | Message::Stderr(_)
-            | Message::Removed => None,
+            | Message::Removed(_) => None,
         };
         if let Err(gone) = out.say(message).await {
             tracing::debug!(error = &gone as &dyn std::error::Error, "the caller left");
@@ -83,6 +84,19 @@ async fn outwards(
         if let Some(end) = end {
             return end;
         }
+    }
+}
+
+/// Nobody wanted to lose what a command wrote that was not done.
+fn worth_keeping(outcome: &Outcome) -> Option<SnapshotReason> {
+    match outcome {
+        Outcome::TimedOut => Some(SnapshotReason::Timeout),
+        Outcome::OutOfMemory { .. } => Some(SnapshotReason::OutOfMemory),
+        Outcome::Exited { .. }
+        | Outcome::Signaled { .. }
+        | Outcome::OutputLimit
+        | Outcome::SandboxEnded { .. }
+        | Outcome::NotStarted { .. } => None,
     }
 }
 

@@ -66,12 +66,12 @@ fn one_layer_on_the_other() {
         "D d/sub",
         "D e",
         "A y",
-        "A y/sub",
-        "A y/sub/e",
         "R d/one y/one",
+        "A y/sub",
         "R d/sub/deep y/sub/deep",
-        "R d/two y/two",
+        "A y/sub/e",
         "R e/three y/sub/e/three",
+        "R d/two y/two",
     ];
     check_layers(&["mv d y", "mv e y/sub/e"], &nested, &copied);
     check_layers(

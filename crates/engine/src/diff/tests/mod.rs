@@ -14,7 +14,9 @@ use tempfile::TempDir;
 
 use super::{Ask, Comparison, compare};
 use crate::capture::FROZEN_ROOT;
+use crate::capture::layer::Flavour;
 use crate::launcher::Rights;
+use crate::layers::squash::merge;
 use crate::view::{DiskKind, Lower, Meta, Part, Plan, Root};
 
 /// A frozen workspace with one layer, and an upper over it.
@@ -60,6 +62,19 @@ impl Bed {
         std::fs::create_dir_all(sealed.parent().unwrap()).unwrap();
         std::fs::rename(self.path("upper"), sealed).unwrap();
         std::fs::create_dir_all(self.path("upper/0")).unwrap();
+    }
+
+    /// Makes one of all layers that were sealed.
+    pub(super) fn squash(&self) {
+        let parts: Vec<PathBuf> = self.layers().iter().map(|layer| layer.join("0")).collect();
+        let squashed = self.path("squashed");
+        std::fs::create_dir(&squashed).unwrap();
+        let is_root = rustix::process::geteuid().is_root();
+        let flavour = if is_root { Flavour::Trusted } else { Flavour::User };
+        merge(&parts, &squashed.join("0"), flavour).unwrap();
+        std::fs::rename(self.path("layers"), self.path("old-layers")).unwrap();
+        std::fs::create_dir(self.path("layers")).unwrap();
+        std::fs::rename(squashed, self.path("layers/0")).unwrap();
     }
 
     /// Top first.

@@ -46,6 +46,30 @@ fn deeds() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec(deed(), 1..8)
 }
 
+/// All that can be seen of a tree, by the real overlay.
+const SEE: &str =
+    "find . -printf '%p %y %m %s %l %T@\\n' | sort; find . -type f -print0 | sort -z | xargs -r0 cat";
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn layers_made_one_show_the_same(layers in proptest::collection::vec(deeds(), 2..7)) {
+        let bed = Bed::new(&FILES);
+        for deeds in &layers {
+            let script: String = deeds.iter().map(|deed| format!("{deed} 2>&- || :\n")).collect();
+            bed.script(&script);
+            bed.seal();
+        }
+        let (seen, told) = (bed.script(SEE).stdout, bed.diff());
+        bed.squash();
+        prop_assert_eq!(bed.layers().len(), 1);
+        let now = bed.script(SEE).stdout;
+        prop_assert_eq!(String::from_utf8_lossy(&now), String::from_utf8_lossy(&seen), "{:?}", layers);
+        prop_assert_eq!(bed.diff(), told);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 

@@ -40,7 +40,7 @@ async fn stage() -> Stage {
             let init = theirs.lock().await.take().expect("one conversation per stage");
             let removal = move |_| {
                 removed.notify_one();
-                Box::pin(async { Ok(()) }) as Removing
+                Box::pin(async { Ok(None) }) as Removing
             };
             let removal = Some(Box::new(removal) as Removal);
             converse(caller, stop, |_| async {
@@ -127,7 +127,7 @@ async fn the_same_as_lines() {
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect();
     let ended = Line::Ended { outcome: Outcome::Signaled { signal: 9 } };
-    assert_eq!(lines, [Line::Stdout(Output::Bytes("/w==".into())), ended, Line::Removed]);
+    assert_eq!(lines, [Line::Stdout(Output::Bytes("/w==".into())), ended, Line::Removed { snapshot: None }]);
 }
 
 #[tokio::test]
