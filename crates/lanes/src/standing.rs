@@ -24,6 +24,13 @@ pub enum Standing {
 }
 
 impl Lanes {
+    /// How a snapshot stands under what the real workspace declares now.
+    pub async fn gate(&self, snapshot: SnapshotId) -> Result<Standing, Problem> {
+        let workspace = self.control.get_snapshot(&snapshot.to_string()).await?.workspace;
+        let config = self.declared(workspace.as_ref()).await?;
+        self.standing(snapshot, &config.checks.0).await
+    }
+
     /// How a snapshot stands under these checks.
     pub async fn standing(&self, snapshot: SnapshotId, checks: &[Check]) -> Result<Standing, Problem> {
         if checks.is_empty() {

@@ -49,10 +49,7 @@ pub(super) fn lost(name: &Name, why: &str) -> Entry {
 
 async fn compete(field: &Arc<Field>, candidate: &Candidate, entry: &mut Entry) -> Result<(), Problem> {
     field.moved(&candidate.name, Phase::Waiting);
-    let sandbox = match attempt(field, candidate, entry).await? {
-        Some(sandbox) => sandbox,
-        None => return Ok(()),
-    };
+    let Some(sandbox) = attempt(field, candidate, entry).await? else { return Ok(()) };
     field.moved(&candidate.name, Phase::Checking { ended: 0, failed: 0 });
     let judging =
         Judging { actor: field.actor, room: Arc::clone(&field.room), notes: notes(field, candidate) };
@@ -68,6 +65,8 @@ async fn compete(field: &Arc<Field>, candidate: &Candidate, entry: &mut Entry) -
     if let Some(check) = worst.min_by_key(|check| check.outcome != Judgement::Fail) {
         entry.lost = Some(explain(check));
         entry.tail.clone_from(&check.tail);
+        let log = check.runs.first().and_then(|run| run.log.clone());
+        entry.log = log.or(entry.log.take());
     }
     measure(field, &sandbox, entry).await?;
     if verdict.outcome == Judgement::Pass
