@@ -9,7 +9,7 @@ use model::snapshot::SnapshotReason;
 use model::verdict::{Judgement, VerifyRequest};
 use model::{Code, Problem, Sandbox, Verdict};
 
-use crate::verify::{Judging, declared, room};
+use crate::verify::{Judging, room};
 use crate::{Lanes, Standing};
 
 impl Lanes {
@@ -45,7 +45,7 @@ impl Lanes {
 
     /// All that the workspace declares, and what is asked besides.
     async fn asked(&self, sandbox: &Sandbox, request: &PromoteRequest) -> Result<Vec<Check>, Problem> {
-        let config = declared(sandbox.workspace.as_ref()).await?;
+        let config = self.declared(sandbox.workspace.as_ref()).await?;
         let all = config::choose(&config, &[]).map_err(|bad| Problem::from_error(Code::BadRequest, &bad))?;
         if request.commands.is_empty() {
             return Ok(all);

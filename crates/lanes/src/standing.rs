@@ -4,7 +4,7 @@ use control::Verdicts;
 use model::config::Check;
 use model::diff::Detail;
 use model::verdict::Judgement;
-use model::{Digest, Problem, SnapshotId, Verdict};
+use model::{Problem, SnapshotId, Verdict};
 
 use crate::{Lanes, definition};
 
@@ -25,7 +25,7 @@ pub enum Standing {
 
 impl Lanes {
     /// How a snapshot stands under these checks.
-    pub async fn standing(&self, snapshot: SnapshotId, checks: &[Check]) -> Result<Standing, Problem> {
+    pub(crate) async fn standing(&self, snapshot: SnapshotId, checks: &[Check]) -> Result<Standing, Problem> {
         if checks.is_empty() {
             return Ok(Standing::NoChecksDeclared);
         }
@@ -34,11 +34,6 @@ impl Lanes {
         let on_state = self.control.verdicts(Verdicts::On(digest)).await?;
         let of_sandbox = self.control.verdicts(Verdicts::Of(sandbox)).await?;
         Ok(stands(&on_state, of_sandbox, checks))
-    }
-
-    /// The same of a state whose digest is known already.
-    pub async fn standing_of(&self, digest: Digest, checks: &[Check]) -> Result<Standing, Problem> {
-        Ok(stands(&self.control.verdicts(Verdicts::On(digest)).await?, Vec::new(), checks))
     }
 }
 
@@ -89,7 +84,7 @@ mod tests {
             sandbox: SandboxId::from_bits(1),
             sandbox_name: None,
             snapshot: SnapshotId::from_bits(1),
-            digest: Digest([0; 32]),
+            digest: model::Digest([0; 32]),
             excluded: Vec::new(),
             checks: checks.iter().map(result).collect(),
             caveats: Vec::new(),

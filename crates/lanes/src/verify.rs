@@ -111,6 +111,15 @@ impl Lanes {
         Ok(())
     }
 
+    /// What the real workspace declares now.
+    pub async fn declared(&self, workspace: Option<&Text>) -> Result<Config, Problem> {
+        let Some(workspace) = workspace else { return Ok(Config::default()) };
+        let folder: PathBuf = Path::new(workspace.as_os_str()).to_owned();
+        let read = tokio::task::spawn_blocking(move || config::load(&folder));
+        let config = read.await.map_err(|error| Problem::from_error(Code::Internal, &error))??;
+        Ok(config.unwrap_or_default())
+    }
+
     /// Which checks are meant.
     pub(crate) async fn checks(
         &self,
@@ -120,7 +129,7 @@ impl Lanes {
         let VerifyRequest { checks, commands, actor: _ } = request;
         let mut chosen = Vec::new();
         if !checks.is_empty() || commands.is_empty() {
-            let config = declared(workspace).await?;
+            let config = self.declared(workspace).await?;
             chosen = config::choose(&config, checks).map_err(|bad| {
                 let problem = Problem::from_error(Code::NotFound, &bad);
                 bad.hint().into_iter().fold(problem, Problem::hint)
@@ -145,15 +154,6 @@ pub(crate) struct Judging {
     pub(crate) actor: Actor,
     pub(crate) room: Arc<Semaphore>,
     pub(crate) notes: Notes,
-}
-
-/// What the workspace declares now, on the host.
-pub(crate) async fn declared(workspace: Option<&Text>) -> Result<Config, Problem> {
-    let Some(workspace) = workspace else { return Ok(Config::default()) };
-    let folder: PathBuf = Path::new(workspace.as_os_str()).to_owned();
-    let read = tokio::task::spawn_blocking(move || config::load(&folder));
-    let config = read.await.map_err(|error| Problem::from_error(Code::Internal, &error))??;
-    Ok(config.unwrap_or_default())
 }
 
 /// Commands that run at the same time, over all that share it.

@@ -128,7 +128,7 @@ pub struct Entry {
     /// The most memory that its command used; known where it has a memory limit of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<Size>,
-    /// The file with all that its command wrote.
+    /// The file with all that its command wrote, or the check by which it lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Text>,
     /// The last lines of what failed.

@@ -41,7 +41,9 @@ impl Native {
 impl Inner {
     pub(super) fn sealed_comparison(&self, stored: &Stored) -> Result<Comparison, NativeError> {
         let workspace = stored.frozen.as_ref().map(|frozen| frozen.workspace.as_path());
-        let layers: Vec<PathBuf> = stored.layers.iter().map(|layer| self.layers.path(*layer)).collect();
+        let mut stack = stored.layers.clone();
+        self.squashed.apply(&mut stack, &self.layers);
+        let layers: Vec<PathBuf> = stack.iter().map(|layer| self.layers.path(*layer)).collect();
         let Some((top, below)) = layers.split_first() else {
             return Ok(Comparison::of_nothing(workspace));
         };

@@ -16,6 +16,7 @@ use super::which::Which;
   zeno diff web --stat src
   zeno diff web --from before-upgrade
   zeno diff web --patch | git apply
+  zeno diff web --with other-try
   zeno diff web --json /etc")]
 pub(crate) struct Diff {
     #[command(flatten)]
@@ -25,6 +26,9 @@ pub(crate) struct Diff {
     /// Only what it wrote since this snapshot, by id or name
     #[arg(long, value_name = "SNAPSHOT")]
     pub(crate) from: Option<Which>,
+    /// Compare with what this sandbox changed, file by file, without what git ignores
+    #[arg(long, value_name = "SANDBOX", conflicts_with_all = ["stat", "name_status", "patch", "ignored"])]
+    pub(crate) with: Option<Which>,
     /// List what git ignores path by path, too
     #[arg(long)]
     pub(crate) ignored: bool,

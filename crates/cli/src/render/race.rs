@@ -86,12 +86,12 @@ fn fate(race: &Race, entry: &Entry, paint: Paint) -> String {
     // The line above has the last of them already.
     let before = entry.tail.len().saturating_sub(1);
     if before > 0 {
-        let shown = &entry.tail[before.saturating_sub(LINES)..];
+        let shown = &entry.tail[before.saturating_sub(LINES)..before];
         text += &shown.iter().map(|line| format!("  {}\n", clean(line))).collect::<String>();
-        let hidden = entry.tail.len() - shown.len();
+        let hidden = before - shown.len();
         if let (Some(log), true) = (&entry.log, hidden > 0) {
             let more = count(hidden as u64, "line", "lines");
-            text += &paint.dim(&format!("  ({more} more: {})\n", clean(&log.display())));
+            text += &paint.dim(&format!("  (at least {more} more: {})\n", clean(&log.display())));
         }
     }
     text
@@ -110,3 +110,52 @@ const HEADER: [&str; 9] =
     ["CANDIDATE", "VERDICT", "CHECKS", "TIME", "FILES", "LINES", "SCORE", "MEMORY", "SANDBOX"];
 /// Last lines shown besides the very last.
 const LINES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn the_comparison_and_each_ones_fate() {
+        insta::assert_snapshot!(race(&samples::race(), Paint::Plain), @"
+        CANDIDATE  VERDICT  CHECKS  TIME   FILES  LINES   SCORE  MEMORY   SANDBOX
+        small      pass     1/1     640ms  1      +2 -1   -      5.0 MiB  sbaaaaaaaaaaaa
+        broken     fail     0/1     640ms  1      +2 -1   -      5.0 MiB  sbaaaaaaaaaaaa
+        large      pass     1/1     640ms  1      +40 -0  -      5.0 MiB  sbaaaaaaaaaaaa
+
+        winner small: the smallest of those that pass
+        lost broken: `unit` failed (x)
+          two
+          three
+          four
+          five
+          (at least 1 line more: /home/ada/.zeno/races/x/broken.log)
+        passes large: it passes, but is no smaller than `small` (+2 -1 lines)
+        ");
+    }
+
+    #[test]
+    fn how_far_each_is() {
+        let shown = [
+            Phase::Waiting,
+            Phase::Running,
+            Phase::Checking { ended: 1, failed: 0 },
+            Phase::Checking { ended: 2, failed: 1 },
+            Phase::Scoring,
+        ]
+        .map(|step| phase(step, 3));
+        let words = ["waiting", "running", "checking 1/3", "checking 2/3, 1 not passed", "scoring"];
+        assert_eq!(shown, words);
+        let entries = samples::race().entries;
+        assert_eq!(ended(&entries[1]), "fail in 640ms  `unit` failed (x)");
+    }
+
+    #[test]
+    fn a_list() {
+        insta::assert_snapshot!(list(&[samples::race()], samples::now(), Paint::Plain), @"
+        RACE            WINNER  SANDBOX         PASSED  AGE
+        rcaaaaaaaaaaaa  small   sbaaaaaaaaaaaa  2/3     3m
+        ");
+    }
+}

@@ -3,13 +3,16 @@
 use jiff::Timestamp;
 use model::caveat::{Caveat, CaveatKind, ReadLive};
 use model::diff::{Change, ChangeKind, Diff, Entry, Lines};
+use model::exec::Outcome;
 use model::files::FileKind;
 use model::limits::Limits;
 use model::net::Net;
+use model::race::{Pick, Race};
 use model::sandbox::{Actor, Backend, Freshness, Listener, Masked, MemoryUse, Status};
 use model::snapshot::SnapshotReason;
 use model::units::{Cpus, Size};
-use model::{Sandbox, SandboxId, Snapshot, SnapshotId, State};
+use model::verdict::{CheckResult, CheckRun, Excluded, Judgement, Reason};
+use model::{Digest, RaceId, Sandbox, SandboxId, Snapshot, SnapshotId, State, Verdict, VerdictId};
 
 pub(crate) fn now() -> Timestamp {
     "2026-05-01T12:00:00Z".parse().unwrap()
@@ -154,5 +157,86 @@ pub(crate) fn diff() -> Diff {
         }],
         git: vec!["/home/ada/src/app/.git".into()],
         unread: vec!["/home/ada/secret".into()],
+    }
+}
+
+pub(crate) fn verdict() -> Verdict {
+    let result = |name: &str, outcome, reason| CheckResult {
+        name: name.parse().unwrap(),
+        run: "make".to_owned(),
+        definition: Digest([1; 32]),
+        outcome,
+        reason,
+        runs: Vec::new(),
+        tail: Vec::new(),
+    };
+    let run = |code, duration_ms| CheckRun {
+        exit: Some(Outcome::Exited { code }),
+        duration_ms,
+        log: Some("/home/ada/.zeno/verdicts/x/unit.log".into()),
+    };
+    let needs = Reason::Needs { check: "unit".parse().unwrap() };
+    Verdict {
+        id: VerdictId::from_bits(0),
+        outcome: Judgement::Fail,
+        sandbox: sandbox().id,
+        sandbox_name: sandbox().name,
+        snapshot: SnapshotId::from_bits(0),
+        digest: Digest([7; 32]),
+        excluded: vec![Excluded::Times, Excluded::Unread { path: "/root/x".into() }],
+        checks: vec![
+            CheckResult { runs: vec![run(0, 1234)], ..result("build", Judgement::Pass, None) },
+            CheckResult {
+                runs: vec![run(1, 320), run(1, 320)],
+                tail: vec!["test \x1b[31madds ... FAILED".to_owned()],
+                ..result("unit", Judgement::Fail, Some(Reason::Exit { expected: vec![0] }))
+            },
+            result("lint", Judgement::Inconclusive, Some(needs)),
+        ],
+        caveats: vec![Caveat::new(CaveatKind::Checks, "the sandbox changed zeno.yaml")],
+        actor: Actor::Adm,
+        created: "2026-05-01T11:56:30Z".parse().unwrap(),
+        duration_ms: 125_000,
+    }
+}
+
+pub(crate) fn race() -> Race {
+    let entry = |name: &str, outcome, added, lost: Option<&str>| model::race::Entry {
+        name: name.parse().unwrap(),
+        outcome,
+        lost: lost.map(str::to_owned),
+        sandbox: Some(SandboxId::from_bits(0)),
+        exit: Some(Outcome::Exited { code: 0 }),
+        verdict: Some(VerdictId::from_bits(0)),
+        checks_passed: u64::from(outcome == Judgement::Pass),
+        duration_ms: 640,
+        files: Some(1),
+        lines: Some(Lines { added, removed: u64::from(added < 10) }),
+        score: None,
+        peak_memory: Some(Size(5 << 20)),
+        log: Some(format!("/home/ada/.zeno/races/x/{name}.log").as_str().into()),
+        tail: Vec::new(),
+    };
+    let words = ["one", "two", "three", "four", "five", "x"].map(str::to_owned).to_vec();
+    let larger = "it passes, but is no smaller than `small` (+2 -1 lines)";
+    Race {
+        id: RaceId::from_bits(0),
+        pick: Pick::Smallest,
+        winner: Some("small".parse().unwrap()),
+        winner_sandbox: Some(SandboxId::from_bits(0)),
+        snapshot: None,
+        workspace: None,
+        checks: vec!["unit".parse().unwrap()],
+        entries: vec![
+            entry("small", Judgement::Pass, 2, None),
+            model::race::Entry {
+                tail: words,
+                ..entry("broken", Judgement::Fail, 2, Some("`unit` failed (x)"))
+            },
+            entry("large", Judgement::Pass, 40, Some(larger)),
+        ],
+        actor: Actor::Adm,
+        created: "2026-05-01T11:56:30Z".parse().unwrap(),
+        duration_ms: 2000,
     }
 }

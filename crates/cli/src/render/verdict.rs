@@ -97,3 +97,37 @@ fn last_words(result: &CheckResult, paint: Paint) -> String {
 fn sandbox(verdict: &Verdict) -> String {
     verdict.sandbox_name.as_ref().map_or_else(|| verdict.sandbox.to_string(), ToString::to_string)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn every_check_and_the_last_words_of_those_that_did_not_pass() {
+        insta::assert_snapshot!(verdict(&samples::verdict(), Paint::Plain), @"
+        CHECK  OUTCOME       TIME   WHY
+        build  pass          1.2s
+        unit   fail          640ms  exit code 1, expected exit code 0
+        lint   inconclusive  -      `unit`, which it needs, did not pass
+
+        last words of unit (/home/ada/.zeno/verdicts/x/unit.log)
+          test \\u{1b}[31madds ... FAILED
+
+        fail: web, 1 of 3 checks passed in 2m5s
+        state 070707070707, sealed as snaaaaaaaaaaaa
+        caveat: the digest does not cover /root/x (it may not be read)
+        caveat: the sandbox changed zeno.yaml
+        ");
+    }
+
+    #[test]
+    fn a_list_and_a_line() {
+        let verdict = samples::verdict();
+        insta::assert_snapshot!(list(std::slice::from_ref(&verdict), samples::now(), Paint::Plain), @"
+        VERDICT         OUTCOME  SANDBOX  STATE         PASSED  AGE
+        vdaaaaaaaaaaaa  fail     web      070707070707  1/3     3m
+        ");
+        insta::assert_snapshot!(line(&verdict.checks[1], Paint::Plain), @"fail unit (640ms) exit code 1, expected exit code 0");
+    }
+}

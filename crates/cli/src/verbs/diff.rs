@@ -1,5 +1,7 @@
 //! `zeno diff`.
 
+mod with;
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -18,6 +20,9 @@ pub(crate) async fn diff(typed: &Diff, invocation: &Invocation) -> Result<u8, Fa
     let api = invocation.api().await?;
     let paths = absolute(&typed.paths)?;
     let form = &typed.form;
+    if let Some(other) = &typed.with {
+        return with::compare(&api, typed, other, &paths, invocation).await;
+    }
     if form.patch {
         return patch(&api, typed, &paths).await;
     }

@@ -16,6 +16,7 @@ mod http;
 mod lifecycle;
 mod limits;
 mod promote;
+mod race;
 mod repository;
 mod run;
 mod snapshot;

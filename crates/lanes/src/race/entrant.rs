@@ -65,8 +65,10 @@ async fn compete(field: &Arc<Field>, candidate: &Candidate, entry: &mut Entry) -
     if let Some(check) = worst.min_by_key(|check| check.outcome != Judgement::Fail) {
         entry.lost = Some(explain(check));
         entry.tail.clone_from(&check.tail);
+        let log = check.runs.first().and_then(|run| run.log.clone());
+        entry.log = log.or(entry.log.take());
     }
-    measure(field, verdict.snapshot, entry).await?;
+    measure(field, &sandbox, entry).await?;
     if verdict.outcome == Judgement::Pass
         && let Some(line) = &field.score
     {
@@ -171,8 +173,11 @@ fn last(tail: &[String]) -> String {
 }
 
 /// Files and lines of the workspace that are not as they were. What git ignores counts for nothing.
-async fn measure(field: &Field, snapshot: SnapshotId, entry: &mut Entry) -> Result<(), Problem> {
-    let diff = field.lanes.control.sealed_state(snapshot, Detail::Lines).await?.diff;
+async fn measure(field: &Field, sandbox: &Sandbox, entry: &mut Entry) -> Result<(), Problem> {
+    // One that was there already did not start where the others did.
+    let from = field.snapshot.filter(|_| entry.exit.is_some()).map(|snapshot| snapshot.to_string());
+    let control = &field.lanes.control;
+    let diff = control.diff(&sandbox.id.to_string(), from.as_deref(), Vec::new(), Detail::Lines).await?;
     let changed = || diff.workspace.iter().filter(|change| !change.ignored);
     let mut lines = Lines::default();
     for counted in changed().filter_map(|change| change.lines) {

@@ -3,6 +3,7 @@
 mod lifecycle;
 mod limits;
 mod masks;
+mod schema;
 mod table;
 
 use std::process::Command;
@@ -36,6 +37,7 @@ const GENERATED: &[Generated] = &[
     Generated { path: "docs/lifecycle.md", source: Source::Types(lifecycle::page) },
     Generated { path: "docs/limits.md", source: Source::Types(limits::page) },
     Generated { path: "docs/masks.md", source: Source::Types(masks::page) },
+    Generated { path: "docs/zeno.schema.json", source: Source::Types(schema::page) },
     Generated { path: "docs/openapi.json", source: Source::Zeno(&["openapi"]) },
     Generated { path: "docs/cli.md", source: Source::Zeno(&["reference"]) },
 ];

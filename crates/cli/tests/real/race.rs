@@ -1,0 +1,196 @@
+//! Races on a real repository: several fixes, and which of them is right.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Ran, finish};
+use crate::wait::until;
+
+/// Adds wrongly.
+const BROKEN: &str = "add() { echo $(($1 - $2)); }\n";
+const TEST: &str = ". ./lib.sh; got=$(add 2 3); test \"$got\" = 5 || { echo \"add 2 3 is $got\"; exit 1; }";
+
+#[test]
+fn of_three_fixes_the_right_one_wins_and_the_others_are_explained() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let before = yard.head();
+    let race = yard.race(
+        &[
+            ("noise", "sed -i 's/-/*/' lib.sh"),
+            ("right", "sed -i 's/-/+/' lib.sh; mkdir -p ~/cache; echo much > ~/cache/x"),
+            ("crash", "echo about to die; kill -SEGV $$"),
+        ],
+        &["--check", TEST],
+        0,
+    );
+    let [noise, right, crash] = entries(&race);
+    assert_eq!((&race["winner"], &race["winner_sandbox"]), (&json!("right"), &right["sandbox"]));
+    let outcomes: Vec<_> = entries::<3>(&race).iter().map(|entry| entry["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["fail", "pass", "fail"]);
+    assert_eq!(noise["lost"], "`check-1` failed: exit code 1, expected exit code 0 (add 2 3 is 6)");
+    assert_eq!(crash["lost"], "its command was killed by signal 11 (about to die)");
+    assert_eq!((&right["files"], &right["lines"]), (&json!(1), &json!({"added": 1, "removed": 1})));
+    // What the winner's sandbox holds is what was judged, and the losers are still there to be looked at.
+    let winner = right["sandbox"].as_str().unwrap();
+    assert!(home.ok(&["diff", winner, "--patch"]).contains("+add() { echo $(($1 + $2)); }"));
+    assert_eq!(home.json(&["verdicts", winner])[0]["id"], right["verdict"]);
+    let loser = noise["sandbox"].as_str().unwrap();
+    assert_eq!(home.exec(loser, "cat lib.sh").out(), BROKEN.replace('-', "*"));
+    assert_eq!(home.json(&["get", loser])["labels"], json!({"race": race["id"], "candidate": "noise"}));
+    assert_eq!(home.json(&["races"])[0], race);
+    assert_eq!(yard.head(), before, "reality was not touched");
+}
+
+#[test]
+fn a_patch_a_branch_and_a_sandbox_race_each_other() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    yard.git(&["checkout", "-qb", "Fix/branch"]);
+    fs::write(yard.repository.join("lib.sh"), BROKEN.replace('-', "+")).unwrap();
+    fs::write(yard.repository.join("notes"), "why\n").unwrap();
+    fs::remove_file(yard.repository.join("gone")).unwrap();
+    yard.git(&["add", "-A"]);
+    yard.git(&["commit", "-qm", "fix"]);
+    let patch =
+        Command::new("git").args(["diff", "HEAD^", "--", "lib.sh"]).current_dir(&yard.repository).output();
+    fs::write(home.yard().join("small.diff"), patch.unwrap().stdout).unwrap();
+    yard.git(&["checkout", "-q", "main"]);
+    assert_eq!(yard.zeno(&["create", "--name", "box"]).code, 0);
+    home.exec("box", "sed -i 's/-/+/' lib.sh; echo 1 > one; echo 2 > two");
+    let patch = format!("patch:{}", home.yard().join("small.diff").display());
+    let candidates = ["--candidate", &patch, "--candidate", "ref:Fix/branch", "--candidate", "sandbox:box"];
+    let race = yard.race(&[], &[&candidates[..], &["--check", TEST]].concat(), 0);
+    let measured: Vec<_> = entries::<3>(&race)
+        .iter()
+        .map(|entry| (entry["name"].clone(), entry["outcome"].clone(), entry["files"].clone()))
+        .collect();
+    let passed = |name: &str, files: u64| (json!(name), json!("pass"), json!(files));
+    assert_eq!(measured, [passed("small", 1), passed("fix-branch", 3), passed("box", 3)]);
+    assert_eq!(race["winner"], "small");
+    // A patch that does not fit loses, and says why.
+    home.exec("box", "rm lib.sh");
+    let race = yard.race(&[], &["--from", "box", "--candidate", &patch, "--check", "true"], 1);
+    let [entry] = entries(&race);
+    assert!(entry["lost"].as_str().unwrap().contains("lib.sh: No such file"), "{entry}");
+}
+
+#[test]
+fn the_highest_score_wins_and_what_starts_elsewhere_starts_there() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    assert_eq!(yard.zeno(&["create", "--name", "box"]).code, 0);
+    home.exec("box", "echo 5 > number");
+    home.ok(&["snapshot", "box", "--name", "start"]);
+    let more = ["--from", "start", "--check", "test -s number", "--score", "echo about; cat number"];
+    let race = yard.race(
+        &[("same", "true"), ("more", "echo 7.5 > number"), ("words", "echo many > number")],
+        &more,
+        0,
+    );
+    let scores: Vec<_> = entries::<3>(&race).iter().map(|entry| entry["score"].clone()).collect();
+    assert_eq!(scores, [json!(5.0), json!(7.5), Value::Null]);
+    assert_eq!((&race["winner"], &race["pick"]), (&json!("more"), &json!("score")));
+    let [same, _, words] = entries(&race);
+    assert_eq!((&same["files"], &words["lost"]), (&json!(0), &json!("its score is not a number (many)")));
+}
+
+#[test]
+fn where_none_passes_none_wins_and_people_read_why() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    fs::write(
+        yard.repository.join("zeno.yaml"),
+        format!("checks: {{unit: '{}'}}\n", TEST.replace('\'', "''")),
+    )
+    .unwrap();
+    let ran = yard.zeno(&["race", "--try", "slow=sleep 100", "--try", "idle=true", "--timeout", "400ms"]);
+    assert_eq!(ran.code, 1);
+    let text = home.plain(&ran);
+    let fates: Vec<_> = text.lines().skip_while(|line| !line.is_empty()).collect();
+    insta::assert_snapshot!(fates.join("\n"), @"
+
+    lost slow: its command took longer than 400ms
+    lost idle: `unit` failed: exit code 1, expected exit code 0 (add 2 3 is -1)
+    [exit 1]
+    ");
+    let ran = yard.zeno(&["race", "--try", "a=true", "--try", "a=false", "--check", "true"]);
+    insta::assert_snapshot!(home.plain(&ran), @"
+    ------- stderr -------
+    error: two candidates are called `a`
+      try: give each a name of its own
+    [exit 2]
+    ");
+}
+
+#[test]
+fn whoever_leaves_ends_the_race_and_its_candidates() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let arguments =
+        ["race", "--try", "a=sleep 1000", "--try", "b=sleep 1000", "--check", "true", "--parallel", "2"];
+    let mut child = home.command(&arguments).current_dir(&yard.repository).spawn().unwrap();
+    let count = || home.ok(&["list", "-q"]).lines().count();
+    until("both to run", || (count() == 2).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("both to be gone", || (count() == 0).then_some(()));
+    assert_eq!(home.json(&["races"]), json!([]));
+}
+
+struct Yard<'a> {
+    home: &'a Home,
+    repository: PathBuf,
+}
+
+impl<'a> Yard<'a> {
+    fn new(home: &'a Home) -> Self {
+        let repository = home.yard().join("repository");
+        fs::create_dir(&repository).unwrap();
+        let yard = Self { home, repository };
+        fs::write(yard.repository.join("lib.sh"), BROKEN).unwrap();
+        fs::write(yard.repository.join("gone"), "x\n").unwrap();
+        yard.git(&["init", "-q", "-b", "main"]);
+        yard.git(&["add", "-A"]);
+        yard.git(&["commit", "-qm", "first"]);
+        yard
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        let done = Command::new("git").args(who).args(arguments).current_dir(&self.repository).status();
+        assert!(done.unwrap().success(), "{arguments:?}");
+    }
+
+    /// What git sees of the real repository.
+    fn head(&self) -> Vec<u8> {
+        let status = ["status", "--porcelain=v2", "--branch"];
+        let shown = Command::new("git").args(status).current_dir(&self.repository).output();
+        let mut shown = shown.unwrap().stdout;
+        shown.extend(fs::read(self.repository.join("lib.sh")).unwrap());
+        shown
+    }
+
+    fn zeno(&self, arguments: &[&str]) -> Ran {
+        finish(self.home.command(arguments).current_dir(&self.repository).spawn().unwrap(), b"")
+    }
+
+    #[track_caller]
+    fn race(&self, tries: &[(&str, &str)], options: &[&str], code: i32) -> Value {
+        let tries: Vec<_> = tries.iter().map(|(name, line)| format!("{name}={line}")).collect();
+        let mut arguments = vec!["race", "--json"];
+        arguments.extend(tries.iter().flat_map(|entry| ["--try", entry]));
+        arguments.extend(options);
+        let ran = self.zeno(&arguments);
+        assert_eq!(ran.code, code, "{ran}");
+        serde_json::from_str(&ran.out()).unwrap()
+    }
+}
+
+#[track_caller]
+fn entries<const N: usize>(race: &Value) -> [Value; N] {
+    race["entries"].as_array().unwrap().clone().try_into().unwrap()
+}
