@@ -139,17 +139,21 @@ impl Captures {
     /// Removes one that is [abandoned](Self::abandoned), unless somebody has come back to it.
     pub fn remove(&self, store: &Path) -> Result<(), CaptureError> {
         // Held until it is gone: one that is being made looks the same on disk.
-        let roots = self.lock();
+        let mut roots = self.lock();
         if !self.is_abandoned(store, &roots) {
             return Ok(());
         }
+        roots.remove(store);
         remove_path(store).map_err(|source| CaptureError::OpenStore { path: store.to_owned(), source })
     }
 
     fn is_abandoned(&self, store: &Path, roots: &HashMap<PathBuf, Arc<Root>>) -> bool {
-        let origin = std::fs::read(store.join(ORIGIN));
-        let is_there = origin.is_ok_and(|origin| Path::new(OsStr::from_bytes(&origin)).is_dir());
-        !is_there && !roots.contains_key(store) && !self.pins.any_beneath(store)
+        let is_needed = match std::fs::read(store.join(ORIGIN)) {
+            Ok(origin) => Path::new(OsStr::from_bytes(&origin)).is_dir(),
+            // It does not say yet whose it is while it is being made.
+            Err(_) => roots.contains_key(store),
+        };
+        !is_needed && !self.pins.any_beneath(store)
     }
 
     fn stores(&self) -> Result<Vec<PathBuf>, CaptureError> {
