@@ -72,8 +72,7 @@ impl Control {
     }
 
     async fn try_anew(&self, slot: &Arc<Slot>, record: &Record, deadline: u64) -> Result<(), Problem> {
-        let request = self.inner.store.request(slot.id).await.map_err(|error| refusal::store(&error))?;
-        let request = request.ok_or_else(|| refusal::not_kept(&slot.label()))?;
+        let request = self.kept_request(slot).await?;
         let order = Provision {
             id: slot.id,
             request: &request,

@@ -11,11 +11,11 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::control::{Control, Error, Processes};
+use crate::lifetime;
 use crate::reconcile::{self, Action, Found};
 use crate::slots::{Seat, Slot};
 use crate::store::{self, Move, Record, Which};
 use crate::verbs::Why;
-use crate::{lifetime, refusal};
 
 impl Control {
     /// Brings every record and everything on the machine together, when the daemon comes back.
@@ -137,8 +137,7 @@ impl Control {
         change: Option<Move>,
         running: Running,
     ) -> Result<(), Problem> {
-        let request = self.inner.store.request(slot.id).await.map_err(|error| refusal::store(&error))?;
-        let request = request.ok_or_else(|| refusal::not_kept(&slot.label()))?;
+        let request = self.kept_request(slot).await?;
         let deadline = record.sandbox.expires.map_or(u64::MAX, |expires| {
             self.inner.native.deadline_after(lifetime::left(expires, store::now()))
         });

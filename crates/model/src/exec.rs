@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::de::{self, SeqAccess, Visitor};
@@ -115,6 +116,15 @@ pub struct Context {
     /// `name`, `uid` or `uid:gid`; the caller's own if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+}
+
+impl Context {
+    /// The user's home, as its commands know it.
+    #[must_use]
+    pub fn home(&self) -> Option<&Path> {
+        let variable = self.env.iter().rev().find(|variable| variable.name.0 == b"HOME")?;
+        Some(Path::new(variable.value.as_os_str()))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -99,10 +99,9 @@ impl Inner {
             home: home.as_deref(),
         })?;
         let changes = assessed.report.counts();
-        let is_something = changes.deleted + changes.created + changes.modified + changes.merged > 0;
         if let Some(id) = promotion
             && assessed.report.is_clear()
-            && is_something
+            && !changes.is_nothing()
         {
             let unnamed = assessed.report.left_out.unnamed;
             if *exactly && (changes.merged + changes.kept + unnamed > 0) {

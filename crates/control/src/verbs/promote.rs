@@ -1,11 +1,10 @@
 //! `promote` and `undo`: what a sandbox changed, brought into reality and taken back.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use backends::native::Candidate;
 use model::diff::Detail;
 use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
-use model::sandbox::CreateRequest;
 use model::{Code, Digest, Problem, PromotionId, VerdictId};
 
 use super::snapshot::random;
@@ -55,17 +54,13 @@ impl Control {
             };
             let (actor, dry_run) = (request.actor, request.dry_run);
             let root = sealed.saved.workspace().map(Into::into);
-            let home = home(&sealed.request);
+            let home = sealed.request.context.home().map(Path::to_owned);
             let made = record.sandbox.created;
             let exactly = verdict.is_some();
             let candidate = Candidate { saved: sealed.saved, request, made, home, exactly };
             if dry_run {
-                return control
-                    .inner
-                    .native
-                    .assess(candidate)
-                    .await
-                    .map(|assessment| Promoted::Planned { assessment });
+                let assessment = control.inner.native.assess(candidate).await?;
+                return Ok(Promoted::Planned { assessment });
             }
             let promotion = Promotion {
                 id: PromotionId::from_bits(random()?),
@@ -99,22 +94,21 @@ impl Control {
                 return Err(problem);
             }
         };
-        let mut counts = assessment.counts();
-        let is_something = counts.deleted + counts.created + counts.modified + counts.merged > 0;
-        if !assessment.is_clear() || !is_something {
-            counts = Default::default();
-        }
-        promotion.counts = counts;
-        promotion.state = if assessment.is_clear() && is_something {
-            PromotionState::Applied
+        let counts = assessment.counts();
+        let is_applied = assessment.is_clear() && !counts.is_nothing();
+        if is_applied {
+            promotion.state = PromotionState::Applied;
+            promotion.counts = counts;
         } else {
-            PromotionState::Failed
-        };
+            promotion.state = PromotionState::Failed;
+        }
         self.write_promotion(&promotion).await?;
-        Ok(match promotion.state {
-            PromotionState::Applied => Promoted::Done { promotion: Box::new(promotion), assessment },
-            _ if assessment.is_clear() => Promoted::Planned { assessment },
-            _ => Promoted::Blocked { assessment },
+        Ok(if is_applied {
+            Promoted::Done { promotion: Box::new(promotion), assessment }
+        } else if assessment.is_clear() {
+            Promoted::Planned { assessment }
+        } else {
+            Promoted::Blocked { assessment }
         })
     }
 
@@ -185,11 +179,6 @@ impl Control {
         let written = self.inner.store.write_promotion(promotion.clone()).await;
         written.map_err(|error| refusal::store(&error))
     }
-}
-
-fn home(request: &CreateRequest) -> Option<PathBuf> {
-    let variable = request.context.env.iter().rev().find(|variable| variable.name.0 == b"HOME")?;
-    Some(PathBuf::from(variable.value.as_os_str()))
 }
 
 const VERB: &str = "promote";

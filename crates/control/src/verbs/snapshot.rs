@@ -58,6 +58,12 @@ impl Control {
         Ok(Sealed { layer, saved, request })
     }
 
+    /// What a sandbox that may be started again was made with.
+    pub(crate) async fn kept_request(&self, slot: &Slot) -> Result<CreateRequest, Problem> {
+        let request = self.inner.store.request(slot.id).await.map_err(|error| refusal::store(&error))?;
+        request.ok_or_else(|| refusal::not_kept(&slot.label()))
+    }
+
     /// What a sandbox was made with. The environment of a throwaway is known only to its processes' seat.
     pub(crate) async fn request_of(
         &self,

@@ -31,8 +31,7 @@ impl Control {
         {
             return Err(refusal::workspace_gone(workspace));
         }
-        let request = self.inner.store.request(slot.id).await.map_err(|error| refusal::store(&error))?;
-        let request = request.ok_or_else(|| refusal::not_kept(&slot.label()))?;
+        let request = self.kept_request(slot).await?;
         let span = lifetime::span(&request.limits);
         let deadline = self.inner.native.deadline_after(span);
         let facts = Facts { expires: Some(lifetime::expires(store::now(), span)), ..Facts::default() };

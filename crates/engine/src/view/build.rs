@@ -104,9 +104,7 @@ impl Planner {
         for folder in EMPTY {
             hiding.empty(Path::new(folder));
         }
-        let context = &ask.request.context;
-        let home = context.env.iter().rev().find(|variable| variable.name.0 == b"HOME");
-        let home = home.map(|variable| Path::new(variable.value.as_os_str()));
+        let home = ask.request.context.home();
         let mut folders = RealFolders::default();
         for mask in &self.masks.paths {
             let Some(path) = expand(&mask.path, home) else { continue };

@@ -102,6 +102,15 @@ pub struct Counts {
     pub same: u64,
 }
 
+impl Counts {
+    /// Is reality as it should be already?
+    #[must_use]
+    pub fn is_nothing(self) -> bool {
+        let Self { deleted, created, modified, merged, kept: _, same: _ } = self;
+        deleted + created + modified + merged == 0
+    }
+}
+
 /// What a promotion would do, and what stands in its way. Paths are relative to the root within the workspace (`.` is the
 /// root itself), absolute elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

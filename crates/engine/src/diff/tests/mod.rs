@@ -189,6 +189,11 @@ fn plan(lower: &Path, workspace: &Path) -> Plan {
         top: Meta::of(&std::fs::metadata(lower).unwrap()),
         optional: false,
     };
+    plan_of(part)
+}
+
+/// A plan with nothing but this part.
+pub(crate) fn plan_of(part: Part) -> Plan {
     Plan {
         hostname: "bed".to_owned(),
         root: Root::FirstPart,

@@ -7,15 +7,15 @@ use std::process::Command;
 use jiff::Timestamp;
 use model::SandboxId;
 use model::mask::Masks;
-use model::net::Net;
 use tempfile::TempDir;
 
 use super::super::{apply, undo};
 use super::{Wish, actions, assert_same, assessed, conflicts, is_root, reality};
 use crate::capture::{Captures, FROZEN_ROOT, Frozen, Live};
+use crate::diff::tests::plan_of;
 use crate::diff::{self, Comparison};
 use crate::launcher::Rights;
-use crate::view::{DiskKind, Lower, Meta, Part, Plan, Root};
+use crate::view::{Lower, Meta, Part};
 
 struct Captured {
     dir: TempDir,
@@ -98,16 +98,7 @@ impl Captured {
             top: Meta::of(&fs::metadata(&frozen.mountpoint).unwrap()),
             optional: false,
         };
-        let plan = Plan {
-            hostname: "captured".to_owned(),
-            root: Root::FirstPart,
-            parts: vec![part],
-            net: Net::None,
-            nested: false,
-            pids: 1,
-            disk: None,
-            disk_kind: DiskKind::Memory,
-        };
+        let plan = plan_of(part);
         diff::compare(&diff::Ask {
             home: self.dir.path(),
             upper: &self.dir.path().join("upper"),

@@ -4,15 +4,15 @@ use std::fs;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use model::net::Net;
 use rustix::fs::{CWD, FileType, Mode};
 use tempfile::TempDir;
 
 use super::super::{apply, undo};
 use super::{Wish, actions, assert_same, assessed, conflicts, reality};
+use crate::diff::tests::plan_of;
 use crate::diff::{self, Comparison};
 use crate::launcher::Rights;
-use crate::view::{DiskKind, Lower, Meta, Part, Plan, Root};
+use crate::view::{Lower, Meta, Part};
 
 /// A folder of the machine, and a sandbox that edited `a`, deleted `b` and the folder `d`, and created `new`.
 struct Machine {
@@ -68,16 +68,7 @@ impl Machine {
             top: Meta::of(&fs::metadata(&machine).unwrap()),
             optional: false,
         };
-        let plan = Plan {
-            hostname: "machine".to_owned(),
-            root: Root::FirstPart,
-            parts: vec![part],
-            net: Net::None,
-            nested: false,
-            pids: 1,
-            disk: None,
-            disk_kind: DiskKind::Memory,
-        };
+        let plan = plan_of(part);
         diff::compare(&diff::Ask {
             home: self.dir.path(),
             upper: &self.dir.path().join("upper"),
