@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::home::{is_locked, noted_version};
+use super::home::{answering, is_locked, noted_version};
 use crate::api::Health;
 use crate::client::{Client, ClientError};
 use crate::paths;
@@ -59,7 +59,10 @@ async fn start(home: &Path, exe: &Path) -> Result<Client, ClientError> {
     let mut saw_another = false;
     loop {
         match Client::connect(home).await {
-            Ok(client) => return Ok(client),
+            Ok(client) => {
+                end_surplus(&mut child, home, exe)?;
+                return Ok(client);
+            }
             Err(ClientError::NoDaemon { .. } | ClientError::Refused { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -99,6 +102,17 @@ fn spawn(home: &Path, exe: &Path) -> Result<Child, ClientError> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(at)
+}
+
+/// Ends the daemon that we started if another answers. Slow to start, it might find that one gone, and succeed it when
+/// nobody asks for it any more.
+fn end_surplus(child: &mut Child, home: &Path, exe: &Path) -> Result<(), ClientError> {
+    let is_surplus = answering(home).is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() != child.id());
+    if is_surplus && !has_ended(child, exe)? {
+        let ended = child.kill().and_then(|()| child.wait());
+        ended.map_err(|source| ClientError::Spawn { exe: exe.to_owned(), source })?;
+    }
+    Ok(())
 }
 
 fn has_ended(child: &mut Child, exe: &Path) -> Result<bool, ClientError> {

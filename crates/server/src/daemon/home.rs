@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::Pid;
 use tokio::net::UnixListener;
 
 use crate::api::Token;
@@ -53,7 +55,7 @@ impl Lock {
                     return Ok(Self { home: home.to_owned(), _file: file });
                 }
                 // Whoever answers stays: waiting for its end would make us a daemon nobody asked for.
-                Err(Errno::WOULDBLOCK) if answers(home) => {
+                Err(Errno::WOULDBLOCK) if answering(home).is_some() => {
                     return Err(HomeError::Running { home: home.to_owned() });
                 }
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(LOCK_POLL),
@@ -69,9 +71,11 @@ pub(super) fn noted_version(home: &Path) -> Option<String> {
     fs::read_to_string(paths::lock(home)).ok().filter(|version| !version.is_empty())
 }
 
-fn answers(home: &Path) -> bool {
+/// The daemon that answers, if one does.
+pub(super) fn answering(home: &Path) -> Option<Pid> {
     let socket = paths::socket(home);
-    paths::Short::of(&socket).and_then(|short| UnixStream::connect(short.as_path())).is_ok()
+    let connected = paths::Short::of(&socket).and_then(|short| UnixStream::connect(short.as_path()));
+    connected.ok().and_then(|stream| socket_peercred(stream).ok()).map(|peer| peer.pid)
 }
 
 /// Is there a daemon that holds the lock? A home without a lock file has none.
