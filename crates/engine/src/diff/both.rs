@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use model::diff::Entry;
 use model::files::FileKind;
@@ -21,6 +23,7 @@ use super::tree::Opaque;
 use super::walk::{Found, Kind};
 use super::{Comparison, DiffError};
 use crate::capture::files::{Stat, join};
+use crate::capture::layer::attribute;
 
 /// One path that is not as it was.
 #[derive(Debug)]
@@ -236,6 +239,18 @@ impl Version<'_> {
             }
             Source::Written(_) | Source::Below(_) => Ok(None),
         }
+    }
+
+    /// Where it lies in the layers, if it is all there: of a file whose bytes were left below, only its looks are.
+    pub(crate) fn sealed(&self) -> io::Result<Option<(Rc<OwnedFd>, Vec<u8>)>> {
+        let Source::Written(path) = &self.source else { return Ok(None) };
+        if self.entry.kind == FileKind::File {
+            let opened = self.part.upper.open_entry(path)?;
+            if attribute(&opened, self.part.flavour.metacopy())?.is_some() {
+                return Ok(None);
+            }
+        }
+        self.part.upper.place(path).map(Some)
     }
 
     /// Is it read from the live machine, so that it may have changed since the sandbox was made?

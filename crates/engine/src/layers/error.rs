@@ -21,6 +21,10 @@ pub enum LayerError {
     Copy { layer: LayerId, path: PathBuf, source: io::Error },
     #[error("could not make one layer, {layer}, of several")]
     Squash { layer: LayerId, source: io::Error },
+    #[error("could not make the layer {layer} for another base")]
+    Rebase { layer: LayerId, source: io::Error },
+    #[error("nothing is mounted at `{path}` any more, where the sandbox has changed something")]
+    Unmounted { path: PathBuf },
     #[error("could not make `{path}` look like the folder it stands for")]
     Dress { path: PathBuf, source: io::Error },
     #[error("could not list the layers")]

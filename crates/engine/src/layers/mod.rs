@@ -161,16 +161,68 @@ impl Layers {
         stack: &[LayerId],
     ) -> Result<(), LayerError> {
         let failed = |source| LayerError::Copy { layer, path: upper.to_owned(), source };
-        let half = self.folder.join(format!("{layer}{HALF}"));
-        fs::create_dir(&half).map_err(failed)?;
-        let filled = plan.parts.iter().try_for_each(|part| {
-            if self.is_part_untouched(upper, part, stack)? {
-                return Ok(());
+        self.make(layer, failed, |half| {
+            plan.parts.iter().try_for_each(|part| {
+                if self.is_part_untouched(upper, part, stack)? {
+                    return Ok(());
+                }
+                copy::tree(&upper.join(&part.name), &half.join(&part.name)).map_err(failed)
+            })
+        })
+    }
+
+    /// Makes a layer that shows of the machine what these layers show, top first, and of all that is frozen what `lay`
+    /// puts into its folder. The parts of the machine are those of the old plan, which the new one may call by other
+    /// names.
+    pub fn rebase<E: From<LayerError>>(
+        &self,
+        run: &[LayerId],
+        into: LayerId,
+        (old, new): (&Plan, &Plan),
+        lay: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let failed = |source| LayerError::Rebase { layer: into, source };
+        let is_machine = |part: &&Part| part.inner.is_none();
+        self.make(into, failed, |half| {
+            for part in old.parts.iter().filter(is_machine) {
+                let folders = self.folders(run, part)?;
+                if folders.is_empty() {
+                    continue;
+                }
+                let mut parts = new.parts.iter().filter(is_machine);
+                let Some(place) = parts.find(|new| new.mountpoint == part.mountpoint) else {
+                    return Err(LayerError::Unmounted { path: part.mountpoint.clone() }.into());
+                };
+                squash::merge(&folders, &half.join(&place.name), flavour()).map_err(failed)?;
             }
-            copy::tree(&upper.join(&part.name), &half.join(&part.name)).map_err(failed)
-        });
-        match filled {
-            Ok(()) => fs::rename(&half, self.path(layer)).map_err(failed),
+            lay(half)
+        })
+    }
+
+    /// Makes one layer of several that lie on each other in a stack, top first. They stay as they are.
+    pub fn squash(&self, run: &[LayerId], into: LayerId, plan: &Plan) -> Result<(), LayerError> {
+        let failed = |source| LayerError::Squash { layer: into, source };
+        self.make(into, failed, |half| {
+            for part in &plan.parts {
+                let folders = self.folders(run, part)?;
+                squash::merge(&folders, &half.join(&part.name), flavour()).map_err(failed)?;
+            }
+            let run = serde_json::to_vec(run).map_err(|source| failed(source.into()))?;
+            fs::write(half.join(OF), run).map_err(failed)
+        })
+    }
+
+    /// Makes a layer, all or nothing.
+    fn make<E: From<LayerError>>(
+        &self,
+        layer: LayerId,
+        failed: impl Fn(io::Error) -> LayerError,
+        fill: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let half = self.folder.join(format!("{layer}{HALF}"));
+        fs::create_dir(&half).map_err(&failed)?;
+        match fill(&half) {
+            Ok(()) => Ok(fs::rename(&half, self.path(layer)).map_err(failed)?),
             Err(error) => {
                 self.trash.take(&half)?;
                 Err(error)
@@ -178,31 +230,9 @@ impl Layers {
         }
     }
 
-    /// Makes one layer of several that lie on each other in a stack, top first. They stay as they are.
-    pub fn squash(&self, run: &[LayerId], into: LayerId, plan: &Plan) -> Result<(), LayerError> {
-        let failed = |source| LayerError::Squash { layer: into, source };
-        let flavour = match Rights::of_this_process() {
-            Rights::Root => Flavour::Trusted,
-            Rights::User { .. } => Flavour::User,
-        };
-        let half = self.folder.join(format!("{into}{HALF}"));
-        fs::create_dir(&half).map_err(failed)?;
-        let filled = plan.parts.iter().try_for_each(|part| {
-            let folders = run.iter().filter_map(|layer| self.of_part(*layer, part).transpose());
-            let folders = folders.collect::<Result<Vec<_>, _>>()?;
-            squash::merge(&folders, &half.join(&part.name), flavour).map_err(failed)
-        });
-        let told = filled.and_then(|()| {
-            let run = serde_json::to_vec(run).map_err(|source| failed(source.into()))?;
-            fs::write(half.join(OF), run).map_err(failed)
-        });
-        match told {
-            Ok(()) => fs::rename(&half, self.path(into)).map_err(failed),
-            Err(error) => {
-                self.trash.take(&half)?;
-                Err(error)
-            }
-        }
+    /// What layers hold of a part.
+    fn folders(&self, run: &[LayerId], part: &Part) -> Result<Vec<PathBuf>, LayerError> {
+        run.iter().filter_map(|layer| self.of_part(*layer, part).transpose()).collect()
     }
 
     /// The layers that one was made of, top first; none if it was sealed.
@@ -257,6 +287,14 @@ impl Layers {
             }
         }
         Ok(None)
+    }
+}
+
+/// How overlayfs notes things in the layers of this process.
+fn flavour() -> Flavour {
+    match Rights::of_this_process() {
+        Rights::Root => Flavour::Trusted,
+        Rights::User { .. } => Flavour::User,
     }
 }
 

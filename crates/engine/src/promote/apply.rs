@@ -1,6 +1,7 @@
 //! Applying an assessment, all or nothing.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use model::exec::Text;
@@ -10,10 +11,10 @@ use super::assess::Assessed;
 use super::finish::{Scene, keep};
 use super::garb::{Dress, Garb, now};
 use super::journal::{FORMAT, Journal, Record};
-use super::moves::{End, Move, Position};
+use super::moves::{End, Move, Position, Tree};
 use super::print::prints;
 use super::reality::Reality;
-use super::sprout::{Links, build};
+use super::sprout::{Files, Links, build};
 use super::stage::{Places, Stage};
 use super::{Observe, PromoteError, Step};
 
@@ -101,7 +102,7 @@ fn fill(
     stages: &[Stage],
     observe: &mut Observe<'_>,
 ) -> Result<Vec<Move>, PromoteError> {
-    let mut links: HashMap<usize, Links> = HashMap::new();
+    let mut files: HashMap<usize, Files> = HashMap::new();
     let mut moves = Vec::new();
     for (number, intent) in assessed.work.intents.iter().enumerate() {
         let path = assessed.reality.absolute(&intent.spot);
@@ -111,8 +112,11 @@ fn fill(
         let (mut becomes, mut printed) = (None, Vec::new());
         if !intent.becomes.is_empty() {
             let failed = |source| PromoteError::Build { path: path.clone(), source };
-            let (opened, links) = (&stages[stage].opened, links.entry(stage).or_default());
-            let tree = build(&intent.becomes, &assessed.reality, opened, &slot, links).map_err(failed)?;
+            let opened = &stages[stage].opened;
+            let files = files.entry(stage).or_insert_with(|| Files::Copied(Links::new()));
+            build(&intent.becomes, &assessed.reality, opened, slot.as_bytes(), files).map_err(failed)?;
+            let tree = Tree::of(opened, slot.as_bytes()).map_err(failed)?;
+            let tree = tree.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
             printed = prints(opened, slot.as_bytes(), &tree).map_err(failed)?;
             becomes = Some(tree);
         }

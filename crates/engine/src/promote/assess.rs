@@ -17,7 +17,7 @@ use super::judge::{Blend, Judgement, Sides};
 use super::plan::{self, Work};
 use super::reality::{Now, Reality, Spot};
 use super::select::{Selection, select};
-use super::{Ask, PromoteError, refuse};
+use super::{Ask, PromoteError, Purpose, refuse};
 use crate::diff::{Area, Both, Comparison, Version};
 use crate::launcher::Rights;
 
@@ -43,6 +43,8 @@ pub(super) struct Outcome<'a> {
     pub(super) both: Both<'a>,
     pub(super) now: Now,
     pub(super) fate: Fate,
+    /// Not promoted, and therefore not told.
+    pub(super) is_along: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +78,7 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
     let roots = comparison.workspace().map(Path::to_owned).into_iter().chain([PathBuf::from("/")]);
     let reality = Reality::open(&roots.collect::<Vec<_>>())?;
     let both = comparison.both().map_err(PromoteError::Compare)?;
-    let Selection { chosen, left_out } = select(both, ask);
+    let Selection { chosen, along, left_out } = select(both, ask);
     let root = comparison.workspace().map(|root| Text::from(root.to_owned()));
     let rights = Rights::of_this_process();
     let mut gathered = Gathered {
@@ -87,19 +89,25 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
         report: Assessment { root, left_out, ..Assessment::default() },
         outcomes: BTreeMap::new(),
     };
-    let new_folders: BTreeSet<PathBuf> =
-        chosen.iter().filter(|(_, both)| becomes_folder(both)).map(|(path, _)| path.clone()).collect();
+    let new_folders: BTreeSet<PathBuf> = chosen
+        .iter()
+        .chain(&along)
+        .filter(|(_, both)| becomes_folder(both))
+        .map(|(path, _)| path.clone())
+        .collect();
     for (path, both) in chosen {
         let spot = reality.spot(&path).expect("every absolute path is beneath `/`");
         let comes_with_folder = path.parent().is_some_and(|parent| new_folders.contains(parent));
         let done = gathered.path(&path, spot, both, comes_with_folder);
         done.map_err(|source| PromoteError::Look { path, source })?;
     }
+    gathered.along(along, &new_folders)?;
     gathered.unread();
     gathered.more_in_folders()?;
     let Gathered { mut report, mut outcomes, .. } = gathered;
     plan::settle(&mut outcomes);
-    tell(&mut report, outcomes.iter().map(|(path, outcome)| (told(comparison, path), outcome)));
+    let promoted = outcomes.iter().filter(|(_, outcome)| !outcome.is_along);
+    tell(&mut report, promoted.map(|(path, outcome)| (told(comparison, path), outcome)));
     let work = if report.is_clear() {
         plan::plan(comparison, &reality, rights, ask.since, outcomes)?
     } else {
@@ -109,20 +117,20 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
 }
 
 /// What is gathered while path after path is looked at.
-struct Gathered<'b, 'a> {
-    ask: &'b Ask<'a>,
-    reality: &'b Reality,
-    rights: Rights,
+pub(super) struct Gathered<'b, 'a> {
+    pub(super) ask: &'b Ask<'a>,
+    pub(super) reality: &'b Reality,
+    pub(super) rights: Rights,
     executes: ExecutesList,
-    report: Assessment,
-    outcomes: BTreeMap<PathBuf, Outcome<'a>>,
+    pub(super) report: Assessment,
+    pub(super) outcomes: BTreeMap<PathBuf, Outcome<'a>>,
 }
 
 impl<'a> Gathered<'_, 'a> {
     fn path(&mut self, path: &Path, spot: Spot, both: Both<'a>, comes_with_folder: bool) -> io::Result<()> {
         let told = self.told(path);
         if let Some(version) = &both.after
-            && let Some(reason) = refuse::coming(version, self.rights)?
+            && let Some(reason) = self.refusal(version)?
         {
             self.report.refused.push(Refusal { path: told, reason });
             return Ok(());
@@ -138,7 +146,7 @@ impl<'a> Gathered<'_, 'a> {
             Judgement::Merge(blend) => Fate::Blend(blend),
             Judgement::Conflict(reason) => self.conflict(&told, &sides, reason)?,
         };
-        if !fate.stays() {
+        if !fate.stays() && self.ask.purpose == Purpose::Apply {
             let reason = match &now {
                 Now::Present(real) if now.is_folder() && is_folder(both.after.as_ref()) => {
                     refuse::dressing(real, self.rights)
@@ -150,11 +158,25 @@ impl<'a> Gathered<'_, 'a> {
             }
             self.would_execute(path, &told, both.after.as_ref());
         }
-        self.outcomes.insert(path.to_owned(), Outcome { spot, both, now, fate });
+        self.outcomes.insert(path.to_owned(), Outcome { spot, both, now, fate, is_along: false });
         Ok(())
     }
 
-    fn conflict(&mut self, told: &Text, sides: &Sides<'_>, reason: ConflictReason) -> io::Result<Fate> {
+    /// Why a version may not come, if so. Into a layer comes all that can be read.
+    pub(super) fn refusal(&self, version: &Version<'_>) -> io::Result<Option<RefusalReason>> {
+        let reason = refuse::coming(version, self.rights)?;
+        Ok(reason.filter(|reason| match self.ask.purpose {
+            Purpose::Apply => true,
+            Purpose::Lay => *reason == RefusalReason::Unreadable,
+        }))
+    }
+
+    pub(super) fn conflict(
+        &mut self,
+        told: &Text,
+        sides: &Sides<'_>,
+        reason: ConflictReason,
+    ) -> io::Result<Fate> {
         let ours_possible = reason != ConflictReason::FolderReplaced;
         match self.ask.resolutions.of(told) {
             OnConflict::Ours if ours_possible => return Ok(Fate::Ours),
@@ -210,7 +232,8 @@ impl<'a> Gathered<'_, 'a> {
     fn more_in_folders(&mut self) -> Result<(), PromoteError> {
         let mut more = Vec::new();
         for (path, outcome) in &self.outcomes {
-            if outcome.fate.stays() || !outcome.now.is_folder() || is_folder(outcome.both.after.as_ref()) {
+            let goes = outcome.now.is_folder() && !is_folder(outcome.both.after.as_ref());
+            if outcome.fate.stays() || !goes || outcome.is_along {
                 continue;
             }
             for (path, spot) in self.children(path, &outcome.spot)? {
@@ -232,7 +255,7 @@ impl<'a> Gathered<'_, 'a> {
             if !fate.stays() && now.is_folder() {
                 more.extend(self.children(&path, &spot)?);
             }
-            self.outcomes.insert(path, Outcome { spot, both, now, fate });
+            self.outcomes.insert(path, Outcome { spot, both, now, fate, is_along: false });
         }
         Ok(())
     }
@@ -244,7 +267,7 @@ impl<'a> Gathered<'_, 'a> {
     }
 
     /// The path as it is shown.
-    fn told(&self, path: &Path) -> Text {
+    pub(super) fn told(&self, path: &Path) -> Text {
         told(self.ask.comparison, path)
     }
 }

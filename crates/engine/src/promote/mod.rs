@@ -9,6 +9,7 @@
 //! away what it displaced before it was told to ([`forget`]). Whoever calls sees to it that nothing else promotes to the
 //! same paths at the same time.
 
+mod along;
 mod apply;
 mod assess;
 mod error;
@@ -16,6 +17,7 @@ mod finish;
 mod garb;
 mod journal;
 mod judge;
+mod lay;
 mod merge;
 mod moves;
 mod plan;
@@ -61,6 +63,18 @@ pub struct Ask<'a> {
     pub allow_executes: bool,
     /// The user's home.
     pub home: Option<&'a Path>,
+    pub purpose: Purpose,
+}
+
+/// What an assessment is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be applied to reality.
+    Apply,
+    /// To be laid over reality as a layer ([`Assessed::lay`]), in which it is seen how it would be. There nothing has to be
+    /// refused, and what is never promoted comes along: what git ignores, git's own, and what stands in place of masked
+    /// files. What was changed on the machine is not looked at.
+    Lay,
 }
 
 /// What is about to be done. Whoever observes it may stop the process; nothing is ever half done for long.

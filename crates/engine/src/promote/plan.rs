@@ -145,7 +145,8 @@ fn bring_folders<'a>(
             }
             let Some((before, after)) = comparison.folder(above).map_err(failed)? else { break };
             let both = Both { area: crate::diff::Area::Workspace, before: Some(before), after: Some(after) };
-            outcomes.insert(above.to_owned(), Outcome { spot, both, now, fate: Fate::Ours });
+            let outcome = Outcome { spot, both, now, fate: Fate::Ours, is_along: false };
+            outcomes.insert(above.to_owned(), outcome);
         }
     }
     Ok(())

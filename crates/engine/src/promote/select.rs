@@ -7,19 +7,26 @@ use model::exec::Text;
 use model::files::FileKind;
 use model::promotion::LeftOut;
 
-use super::Ask;
+use super::{Ask, Purpose};
 use crate::diff::{Area, Both, Version};
 
 /// What was chosen, and what was left out of it.
 pub(super) struct Selection<'a> {
     pub(super) chosen: BTreeMap<PathBuf, Both<'a>>,
+    /// What is never promoted, and belongs to the sandbox's state all the same.
+    pub(super) along: BTreeMap<PathBuf, Both<'a>>,
     pub(super) left_out: LeftOut,
 }
 
 pub(super) fn select<'a>(mut both: BTreeMap<PathBuf, Both<'a>>, ask: &Ask<'_>) -> Selection<'a> {
     let mut left_out = LeftOut::default();
+    let mut along = BTreeMap::new();
+    if ask.purpose == Purpose::Lay {
+        both.retain(|_, both| both.area != Area::Machine);
+        along = both.extract_if(.., |path, both| comes_along(path, both.area, ask)).collect();
+    }
     both.retain(|path, both| {
-        let is_masked = ask.masked.iter().any(|masked| path.starts_with(masked));
+        let is_masked = is_masked(path, ask);
         if is_masked {
             left_out.masked.push(Text::from(path.clone()));
         } else if both.area == Area::Git {
@@ -47,7 +54,19 @@ pub(super) fn select<'a>(mut both: BTreeMap<PathBuf, Both<'a>>, ask: &Ask<'_>) -
         } += 1;
         false
     });
-    Selection { chosen: both, left_out }
+    Selection { chosen: both, along, left_out }
+}
+
+pub(super) fn is_masked(path: &Path, ask: &Ask<'_>) -> bool {
+    ask.masked.iter().any(|masked| path.starts_with(masked))
+}
+
+fn comes_along(path: &Path, area: Area, ask: &Ask<'_>) -> bool {
+    match area {
+        Area::Git => true,
+        Area::Ignored => !is_meant(path, area, ask),
+        Area::Workspace | Area::Machine => is_masked(path, ask),
+    }
 }
 
 /// Ignored files and the machine have to be named: a build folder is made again, and nobody expects `/etc` to change.

@@ -47,18 +47,27 @@ impl Sprout<'_> {
 /// Files of the sandbox that have several names, by inode: where the first was built.
 pub(super) type Links = HashMap<u64, Vec<u8>>;
 
-/// Builds a tree in a folder under a name, and returns what it looks like. It is on disk after [`Stage::sync`].
+/// Where the bytes of the sandbox's files come from.
+#[derive(Debug)]
+pub(super) enum Files {
+    /// Each is copied.
+    Copied(Links),
+    /// They get further names, where they look as they should: for another layer, which changes no more than they do.
+    Shared,
+}
+
+/// Builds a tree in a folder under a path. It is on disk after [`Stage::sync`].
 ///
 /// [`Stage::sync`]: super::stage::Stage::sync
 pub(super) fn build(
     sprouts: &[Sprout<'_>],
     reality: &Reality,
     stage: &OwnedFd,
-    slot: &str,
-    links: &mut Links,
-) -> io::Result<Tree> {
+    slot: &[u8],
+    files: &mut Files,
+) -> io::Result<()> {
     for sprout in sprouts {
-        let path = join(slot.as_bytes(), &sprout.path);
+        let path = join(slot, &sprout.path);
         let path = path.strip_suffix(b"/").map_or(path.as_slice(), |path| path);
         let (folder, name) = split(path);
         let folder = open_beneath(stage, folder)?;
@@ -70,7 +79,11 @@ pub(super) fn build(
                 sprout.garb.put_on_link(&folder, name)?;
             }
             Matter::Version(version) => {
-                if link(version, stage, &folder, name, path, links)? {
+                let is_there = match files {
+                    Files::Copied(links) => link(version, stage, &folder, name, path, links)?,
+                    Files::Shared => share(version, &sprout.garb, &folder, name)?,
+                };
+                if is_there {
                     continue;
                 }
                 match version.contents()? {
@@ -84,12 +97,12 @@ pub(super) fn build(
     }
     // Each folder after all that is in it.
     for sprout in sprouts.iter().rev().filter(|sprout| matches!(sprout.matter, Matter::Folder)) {
-        let path = join(slot.as_bytes(), &sprout.path);
+        let path = join(slot, &sprout.path);
         let path = path.strip_suffix(b"/").map_or(path.as_slice(), |path| path);
         let folder = open_beneath(stage, path)?;
         sprout.garb.put_on(&folder)?;
     }
-    Tree::of(stage, slot.as_bytes())?.ok_or_else(|| Errno::NOENT.into())
+    Ok(())
 }
 
 /// Makes another name for a file that was built already, if the sandbox has it as one.
@@ -109,6 +122,19 @@ fn link(
     let (first_folder, first_name) = split(first);
     rustix::fs::linkat(open_beneath(stage, first_folder)?, first_name, folder, name, AtFlags::empty())?;
     Ok(true)
+}
+
+/// Gives a sealed file another name, if it looks as it should.
+fn share(version: &Version<'_>, garb: &Garb, folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
+    let Some((source, old)) = version.sealed()? else { return Ok(false) };
+    let mtime = version.stat()?.map(|stat| stat.mtime);
+    if Garb::of_version(version, mtime)? != *garb {
+        return Ok(false);
+    }
+    match rustix::fs::linkat(&*source, &*old, folder, name, AtFlags::empty()) {
+        Err(Errno::MLINK) => Ok(false),
+        other => other.map(|()| true).map_err(Into::into),
+    }
 }
 
 fn copy(source: &OwnedFd, folder: &OwnedFd, name: &[u8], garb: &Garb) -> io::Result<()> {

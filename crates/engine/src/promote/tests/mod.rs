@@ -18,7 +18,7 @@ use std::process::Command;
 use jiff::Timestamp;
 use model::promotion::{Action, Assessment, OnConflict, Resolutions};
 
-use super::{Ask, Assessed, PromoteError, apply, assess, undo};
+use super::{Ask, Assessed, PromoteError, Purpose, apply, assess, undo};
 use crate::capture::files::split;
 use crate::capture::tests::tree::{Tree, assert_same, reality};
 use crate::diff::Comparison;
@@ -124,6 +124,7 @@ fn assessed<'a>(comparison: &'a Comparison, wish: &'a Wish) -> Result<Assessed<'
         resolutions: &wish.resolutions,
         allow_executes: wish.allow_executes,
         home: wish.home.as_deref(),
+        purpose: Purpose::Apply,
     })
 }
 
