@@ -1,10 +1,12 @@
 //! The gate before reality: where checks are declared, only a state on which they passed goes through.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use control::{Gate, config};
 use model::config::Check;
-use model::promotion::{PromoteRequest, Promoted};
+use model::exec::Text;
+use model::promotion::{Action, Assessment, PromoteRequest, Promoted};
 use model::snapshot::SnapshotReason;
 use model::verdict::{Judgement, VerifyRequest};
 use model::{Code, Problem, Sandbox, Verdict};
@@ -15,31 +17,80 @@ use crate::{Lanes, Standing};
 impl Lanes {
     /// Brings what a sandbox changed into reality, if its gate is open.
     pub async fn promote(&self, which: &str, request: PromoteRequest) -> Result<Promoted, Problem> {
-        let gate = if request.dry_run { Gate::None } else { self.gate(which, &request).await? };
-        self.control.promote(which, request, gate).await
+        let way = if request.dry_run { Way::Through(Gate::None) } else { self.way(which, &request).await? };
+        match way {
+            Way::Through(gate) => self.control.promote(which, request, gate).await,
+            Way::Ended(promoted) => Ok(promoted),
+        }
     }
 
-    async fn gate(&self, which: &str, request: &PromoteRequest) -> Result<Gate, Problem> {
+    async fn way(&self, which: &str, request: &PromoteRequest) -> Result<Way, Problem> {
         let sandbox = self.control.get(which).await?;
         let checks = self.asked(&sandbox, request).await?;
         if checks.is_empty() {
-            return Ok(Gate::None);
+            return Ok(Way::Through(Gate::None));
         }
         if request.force {
-            return Ok(Gate::Forced);
+            return Ok(Way::Through(Gate::Forced));
         }
+        let planned = PromoteRequest { dry_run: true, ..request.clone() };
+        let assessment = match self.control.promote(which, planned, Gate::None).await? {
+            Promoted::Planned { assessment } if assessment.is_clear() => assessment,
+            // No need to ask the checks.
+            Promoted::Planned { assessment } => return Ok(Way::Ended(Promoted::Blocked { assessment })),
+            other => return Ok(Way::Ended(other)),
+        };
+        if assessment.counts().is_nothing() {
+            return Ok(Way::Ended(Promoted::Planned { assessment }));
+        }
+        if is_as_sealed(&assessment) {
+            return self.gate(&sandbox, &checks, request).await.map(Way::Through);
+        }
+        self.preview(&sandbox, &checks, request, &assessment).await
+    }
+
+    /// Of the state as it was sealed.
+    async fn gate(
+        &self,
+        sandbox: &Sandbox,
+        checks: &[Check],
+        request: &PromoteRequest,
+    ) -> Result<Gate, Problem> {
         if !request.commands.is_empty() {
-            let judging = Judging { actor: request.actor, room: room(None), notes: Arc::new(|_note| ()) };
-            return passed(&self.judge(&sandbox, &checks, judging).await?, &sandbox);
+            return passed(&self.judge(sandbox, checks, judging(request)).await?, sandbox);
         }
-        let snapshot = self.control.seal_for(which, SnapshotReason::Verify, request.actor).await?;
-        match self.standing(snapshot.id, &checks).await? {
+        let which = sandbox.id.to_string();
+        let snapshot = self.control.seal_for(&which, SnapshotReason::Verify, request.actor).await?;
+        match self.standing(snapshot.id, checks).await? {
             Standing::NoChecksDeclared => Ok(Gate::None),
-            Standing::Passed(verdict) | Standing::Failed(verdict) => passed(&verdict, &sandbox),
-            Standing::Missing => Err(closed(&sandbox, "its checks have not been run")),
+            Standing::Passed(verdict) | Standing::Failed(verdict) => passed(&verdict, sandbox),
+            Standing::Missing => Err(closed(sandbox, "its checks have not been run")),
             Standing::Void(_) => {
-                Err(closed(&sandbox, "it, or what its checks ask, has changed since they were run"))
+                Err(closed(sandbox, "it, or what its checks ask, has changed since they were run"))
             }
+        }
+    }
+
+    /// Merged with what changed here, or only a part of it: nobody has seen that yet, so it is made and judged now.
+    async fn preview(
+        &self,
+        sandbox: &Sandbox,
+        checks: &[Check],
+        request: &PromoteRequest,
+        assessment: &Assessment,
+    ) -> Result<Way, Problem> {
+        if let Some(path) = unseeable(assessment) {
+            return Err(undecidable(sandbox, path));
+        }
+        let Some(snapshot) = self.control.preview(&sandbox.id.to_string(), request.clone()).await? else {
+            let planned = PromoteRequest { dry_run: true, ..request.clone() };
+            return self.control.promote(&sandbox.id.to_string(), planned, Gate::None).await.map(Way::Ended);
+        };
+        let id = snapshot.id;
+        let verdict = self.judge_snapshot(sandbox, snapshot, checks, judging(request)).await?;
+        match verdict.outcome {
+            Judgement::Pass => Ok(Way::Through(Gate::Previewed { snapshot: id, verdict: verdict.id })),
+            Judgement::Fail | Judgement::Inconclusive => Err(unfit(sandbox, &verdict)),
         }
     }
 
@@ -56,21 +107,72 @@ impl Lanes {
     }
 }
 
+/// Where a promotion goes.
+enum Way {
+    Through(Gate),
+    /// There is nothing to do, or something stands in the way.
+    Ended(Promoted),
+}
+
+/// Is what would be promoted what the sandbox has, all of it and nothing else?
+fn is_as_sealed(assessment: &Assessment) -> bool {
+    let counts = assessment.counts();
+    counts.merged + counts.kept + assessment.left_out.unnamed == 0
+}
+
+/// A path outside the workspace that would be neither as the sandbox has it nor left out.
+fn unseeable(assessment: &Assessment) -> Option<&Text> {
+    let mixed =
+        assessment.actions.iter().filter(|planned| matches!(planned.action, Action::Merge | Action::Keep));
+    let mut paths = mixed.map(|planned| &planned.path);
+    paths.find(|path| Path::new(path.as_os_str()).is_absolute())
+}
+
+fn judging(request: &PromoteRequest) -> Judging {
+    Judging { actor: request.actor, room: room(None), notes: Arc::new(|_note| ()) }
+}
+
 fn passed(verdict: &Verdict, sandbox: &Sandbox) -> Result<Gate, Problem> {
-    let Verdict { id, digest, outcome, checks, .. } = verdict;
-    match outcome {
-        Judgement::Pass => Ok(Gate::Passed { digest: *digest, verdict: *id }),
+    match verdict.outcome {
+        Judgement::Pass => Ok(Gate::Passed { digest: verdict.digest, verdict: verdict.id }),
         Judgement::Fail | Judgement::Inconclusive => {
-            let bad = checks.iter().filter(|check| check.outcome != Judgement::Pass);
-            let names: Vec<_> = bad.map(|check| format!("`{}`", check.name)).collect();
-            Err(closed(sandbox, &format!("it did not pass {}", names.join(", "))))
+            Err(closed(sandbox, &format!("it did not pass {}", failed(verdict))))
         }
     }
 }
 
+fn failed(verdict: &Verdict) -> String {
+    let bad = verdict.checks.iter().filter(|check| check.outcome != Judgement::Pass);
+    bad.map(|check| format!("`{}`", check.name)).collect::<Vec<_>>().join(", ")
+}
+
 fn closed(sandbox: &Sandbox, why: &str) -> Problem {
-    let label = sandbox.name.as_ref().map_or_else(|| sandbox.id.to_string(), ToString::to_string);
+    let label = label(sandbox);
     Problem::new(Code::Refused, format!("sandbox `{label}` cannot be promoted: {why}"))
         .hint(format!("run them: zeno verify {label}"))
-        .hint("or promote it all the same, which is recorded: --force")
+        .hint(FORCE)
 }
+
+fn unfit(sandbox: &Sandbox, verdict: &Verdict) -> Problem {
+    let (label, failed) = (label(sandbox), failed(verdict));
+    let what = "together with what changed here, or without what is left out, it did not pass";
+    Problem::new(Code::Refused, format!("sandbox `{label}` cannot be promoted: {what} {failed}"))
+        .hint(format!("see why: zeno verdicts {label} --json"))
+        .hint(format!("look at what would have come of it: zeno restore {} --name preview", verdict.snapshot))
+        .hint(format!("bring the sandbox up to date, and mend it there: zeno refresh {label}"))
+        .hint(FORCE)
+}
+
+fn undecidable(sandbox: &Sandbox, path: &Text) -> Problem {
+    let (label, path) = (label(sandbox), path.display());
+    let why = "outside the workspace a mixture cannot be judged before it is real";
+    Problem::new(Code::Refused, format!("sandbox `{label}` cannot be promoted with `{path}`: {why}"))
+        .hint("leave it out of --paths, or let the sandbox's version win: --on-conflict PATH=ours")
+        .hint(FORCE)
+}
+
+fn label(sandbox: &Sandbox) -> String {
+    sandbox.name.as_ref().map_or_else(|| sandbox.id.to_string(), ToString::to_string)
+}
+
+const FORCE: &str = "or promote it all the same, which is recorded: --force";

@@ -53,8 +53,20 @@ impl Lanes {
         checks: &[Check],
         judging: Judging,
     ) -> Result<Verdict, Problem> {
+        let which = sandbox.id.to_string();
+        let snapshot = self.control.seal_for(&which, SnapshotReason::Verify, judging.actor).await?;
+        self.judge_snapshot(sandbox, snapshot, checks, judging).await
+    }
+
+    /// Judges what was made of a sandbox.
+    pub(crate) async fn judge_snapshot(
+        &self,
+        sandbox: &Sandbox,
+        snapshot: Snapshot,
+        checks: &[Check],
+        judging: Judging,
+    ) -> Result<Verdict, Problem> {
         let Judging { actor, room, notes } = judging;
-        let snapshot = self.control.seal_for(&sandbox.id.to_string(), SnapshotReason::Verify, actor).await?;
         let began = Instant::now();
         let state = self.control.sealed_state(snapshot.id, Detail::Paths).await?;
         let names = checks.iter().map(|check| check.name.clone()).collect();

@@ -22,6 +22,7 @@ pub mod net;
 pub mod problem;
 pub mod promotion;
 pub mod race;
+pub mod refresh;
 pub mod sandbox;
 pub mod snapshot;
 pub mod state;

@@ -145,9 +145,20 @@ pub struct Freshness {
     pub behind: Vec<Text>,
     /// How many there are in all.
     pub behind_total: u64,
+    /// Those of them that the sandbox has changed, too, the first of them. Absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Overlap>,
     /// The real folder is no longer there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
+}
+
+/// Paths that moved on in reality and were changed in the sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Overlap {
+    /// The first of them.
+    pub paths: Vec<Text>,
+    pub total: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

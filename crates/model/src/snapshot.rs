@@ -57,6 +57,10 @@ pub enum SnapshotReason {
     Verify,
     /// Candidates of a race started from it.
     Race,
+    /// What the sandbox was before it was brought up to date.
+    Refresh,
+    /// What the sandbox changed, or a part of it, laid over the present.
+    Rebase,
     /// The command of a throwaway sandbox ran out of time.
     Timeout,
     /// The command of a throwaway sandbox ran out of memory.
@@ -73,6 +77,8 @@ impl SnapshotReason {
             Self::Fork => "fork",
             Self::Verify => "verify",
             Self::Race => "race",
+            Self::Refresh => "refresh",
+            Self::Rebase => "rebase",
             Self::Timeout => "timeout",
             Self::OutOfMemory => "out-of-memory",
             Self::Expired => "expired",
@@ -84,10 +90,21 @@ impl SnapshotReason {
     pub fn is_asked(self) -> bool {
         match self {
             Self::Asked => true,
-            Self::Fork | Self::Verify | Self::Race | Self::Timeout | Self::OutOfMemory | Self::Expired => {
-                false
-            }
+            Self::Fork
+            | Self::Verify
+            | Self::Race
+            | Self::Refresh
+            | Self::Rebase
+            | Self::Timeout
+            | Self::OutOfMemory
+            | Self::Expired => false,
         }
+    }
+
+    /// Was it made of the sandbox as it was, so that the sandbox stands on it?
+    #[must_use]
+    pub fn is_as_it_was(self) -> bool {
+        self != Self::Rebase
     }
 }
 

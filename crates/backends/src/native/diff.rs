@@ -1,11 +1,13 @@
 //! What a sandbox changed.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use engine::diff::{Ask, Comparison, compare};
 use engine::launcher::Rights;
-use model::diff::{Detail, Diff};
+use model::diff::{ChangeKind, Detail, Diff};
+use model::exec::Text;
 use model::{Problem, SandboxId};
 use tokio::sync::mpsc;
 
@@ -61,6 +63,19 @@ impl Native {
     ) -> Result<(), NativeError> {
         self.comparison(id, from, paths)?.patch(pieces)?;
         pieces.flush().map_err(NativeError::Talk)
+    }
+
+    /// What it changed in its workspace, by path in there; of what moved both paths.
+    pub(super) fn changed_in_workspace(&self, id: SandboxId) -> Result<HashSet<Text>, NativeError> {
+        let diff = self.comparison(id, None, &[])?.diff(Detail::Paths)?;
+        let mut changed = HashSet::new();
+        for change in diff.workspace {
+            if let ChangeKind::Renamed { from } = change.kind {
+                changed.insert(from);
+            }
+            changed.insert(change.path);
+        }
+        Ok(changed)
     }
 
     fn comparison(

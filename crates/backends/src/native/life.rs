@@ -8,7 +8,8 @@ use engine::image;
 use engine::init::log::EXPIRED;
 use engine::init::wire::Request;
 use engine::view::DiskKind;
-use model::sandbox::{Freshness, Masked};
+use model::exec::Text;
+use model::sandbox::{Freshness, Masked, Overlap};
 use model::units::Size;
 use model::{Problem, SandboxId};
 use rustix::process::Signal;
@@ -125,13 +126,35 @@ impl Native {
             let captured = frozen.taken;
             // A folder that is not there has no paths to compare, and that is no reason to say nothing at all.
             if !frozen.workspace.exists() {
-                return Ok(Some(Freshness { captured, behind: Vec::new(), behind_total: 0, gone: true }));
+                let (behind, overlap) = (Vec::new(), None);
+                return Ok(Some(Freshness { captured, behind, behind_total: 0, overlap, gone: true }));
             }
-            let (behind, behind_total) = native.0.captures.behind(&frozen, LISTED)?;
-            let behind = behind.into_iter().map(Into::into).collect();
-            Ok::<_, NativeError>(Some(Freshness { captured, behind, behind_total, gone: false }))
+            let (behind, behind_total) = native.0.captures.behind(&frozen, usize::MAX)?;
+            let mut behind: Vec<Text> = behind.into_iter().map(Into::into).collect();
+            let overlap = native.overlap(id, &behind);
+            behind.truncate(LISTED);
+            Ok::<_, NativeError>(Some(Freshness { captured, behind, behind_total, overlap, gone: false }))
         });
         Ok(look.await.map_err(NativeError::from)??)
+    }
+
+    /// Which of these paths the sandbox has changed, too.
+    fn overlap(&self, id: SandboxId, behind: &[Text]) -> Option<Overlap> {
+        if behind.is_empty() {
+            return Some(Overlap { paths: Vec::new(), total: 0 });
+        }
+        let changed = match self.changed_in_workspace(id) {
+            Ok(changed) => changed,
+            // It is only an addition to what was asked, and another verb gives the reason.
+            Err(error) => {
+                tracing::debug!(sandbox = %id, error = &error as &dyn std::error::Error, "not compared");
+                return None;
+            }
+        };
+        let mut paths: Vec<Text> = behind.iter().filter(|path| changed.contains(path)).cloned().collect();
+        let total = paths.len() as u64;
+        paths.truncate(LISTED);
+        Some(Overlap { paths, total })
     }
 
     pub async fn masked(&self, id: SandboxId) -> Result<Vec<Masked>, Problem> {

@@ -36,6 +36,8 @@ pub enum NativeError {
     Unenforceable(Vec<Unenforceable>),
     #[error("what the sandbox wrote is on a disk of its own, which cannot be sealed into a layer")]
     OwnDisk,
+    #[error("the sandbox has no workspace, so there is nothing to bring up to date")]
+    NotFrozen,
     #[error("the sandbox does not stand on this snapshot")]
     NotBelow,
     #[error("could not work with the sandbox's layers")]
@@ -113,10 +115,14 @@ impl From<NativeError> for Problem {
                 Self::from_error(Code::Conflict, &error)
                     .hint("see what stands in the way: zeno promote SANDBOX --dry-run")
             }
-            NativeError::Unjudged { .. } => Self::from_error(Code::Refused, &error)
-                .hint("start from the present: zeno create --name NEW")
-                .hint("bring the change there: zeno diff SANDBOX --patch | zeno exec NEW -- git apply")
-                .hint("then zeno verify NEW, and zeno promote NEW"),
+            NativeError::Unjudged { .. } => Self::from_error(Code::Conflict, &error)
+                .hint("something changed here while the checks ran: promote it again"),
+            NativeError::NotFrozen => {
+                Self::from_error(Code::Refused, &error).hint("the machine is read live: it is never behind")
+            }
+            NativeError::Layers(LayerError::Unmounted { .. }) => Self::from_error(Code::Refused, &error)
+                .hint("mount it again")
+                .hint("or start from the present: zeno create --name NEW"),
             NativeError::Promote(PromoteError::NotApplied) => {
                 Self::from_error(Code::NotFound, &error).hint("see what was promoted: zeno promotions")
             }

@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::promote::{Ask, Left, Recovered, apply, assess, recover, undo};
+use engine::diff::Comparison;
+use engine::promote::{Ask, Left, Purpose, Recovered, apply, assess, recover, undo};
 use jiff::Timestamp;
 use model::exec::Text;
 use model::promotion::{Assessment, PromoteRequest, PromotionState};
@@ -81,30 +82,16 @@ impl Inner {
         promotion: Option<PromotionId>,
     ) -> Result<Assessment, NativeError> {
         let _turn = self.promoting();
-        let Candidate { saved, request, made, home, exactly } = candidate;
-        let stored = &saved.0;
-        let comparison = self.sealed_comparison(stored)?;
-        let frozen = stored.frozen.as_ref();
-        let hidden = stored.masked.iter().chain(frozen.iter().flat_map(|frozen| &frozen.masked));
-        let masked: Vec<PathBuf> = hidden.map(|masked| PathBuf::from(masked.path.as_os_str())).collect();
-        let paths: Vec<PathBuf> = request.paths.iter().map(|path| PathBuf::from(path.as_os_str())).collect();
-        let taken = frozen.map_or(*made, |frozen| frozen.taken);
-        let assessed = assess(&Ask {
-            comparison: &comparison,
-            paths: &paths,
-            masked: &masked,
-            since: taken.checked_sub(TICK).unwrap_or(taken),
-            resolutions: &request.resolutions,
-            allow_executes: request.allow_executes,
-            home: home.as_deref(),
-        })?;
+        let comparison = self.sealed_comparison(&candidate.saved.0)?;
+        let wish = Wish::of(candidate);
+        let assessed = assess(&wish.ask(&comparison, Purpose::Apply))?;
         let changes = assessed.report.counts();
         if let Some(id) = promotion
             && assessed.report.is_clear()
             && !changes.is_nothing()
         {
             let unnamed = assessed.report.left_out.unnamed;
-            if *exactly && (changes.merged + changes.kept + unnamed > 0) {
+            if candidate.exactly && (changes.merged + changes.kept + unnamed > 0) {
                 return Err(NativeError::Unjudged { merged: changes.merged, left: changes.kept + unnamed });
             }
             let folder = self.promotion(id);
@@ -117,13 +104,51 @@ impl Inner {
         promotions(&self.home).join(id.to_string())
     }
 
-    fn promoting(&self) -> std::sync::MutexGuard<'_, ()> {
+    pub(super) fn promoting(&self) -> std::sync::MutexGuard<'_, ()> {
         self.promoting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
 pub(super) fn promotions(home: &Path) -> PathBuf {
     home.join("promotions")
+}
+
+/// A candidate, in the engine's words.
+pub(super) struct Wish<'a> {
+    candidate: &'a Candidate,
+    paths: Vec<PathBuf>,
+    masked: Vec<PathBuf>,
+    since: Timestamp,
+}
+
+impl<'a> Wish<'a> {
+    pub(super) fn of(candidate: &'a Candidate) -> Self {
+        let stored = &candidate.saved.0;
+        let frozen = stored.frozen.as_ref();
+        let hidden = stored.masked.iter().chain(frozen.iter().flat_map(|frozen| &frozen.masked));
+        let path = |text: &Text| PathBuf::from(text.as_os_str());
+        let taken = frozen.map_or(candidate.made, |frozen| frozen.taken);
+        Self {
+            candidate,
+            paths: candidate.request.paths.iter().map(path).collect(),
+            masked: hidden.map(|masked| path(&masked.path)).collect(),
+            since: taken.checked_sub(TICK).unwrap_or(taken),
+        }
+    }
+
+    pub(super) fn ask<'b>(&'b self, comparison: &'b Comparison, purpose: Purpose) -> Ask<'b> {
+        let Candidate { request, home, .. } = self.candidate;
+        Ask {
+            comparison,
+            paths: &self.paths,
+            masked: &self.masked,
+            since: self.since,
+            resolutions: &request.resolutions,
+            allow_executes: request.allow_executes,
+            home: home.as_deref(),
+            purpose,
+        }
+    }
 }
 
 /// The clock may be this far ahead of the times that file systems write.

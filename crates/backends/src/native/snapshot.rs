@@ -25,6 +25,12 @@ impl Saved {
         &self.0.layers
     }
 
+    /// Which state of its workspace it stands on, if it has one.
+    #[must_use]
+    pub fn base(&self) -> Option<u64> {
+        self.0.frozen.as_ref().map(|frozen| frozen.generation)
+    }
+
     /// The folder that is frozen in it.
     #[must_use]
     pub fn workspace(&self) -> Option<PathBuf> {

@@ -62,7 +62,9 @@ pub(super) fn insert(page: &mut Page<'_>, row: &NewRow) -> Result<(), Error> {
         }
         _ => Error::InsertSnapshot { id, source },
     })?;
-    stand_on(page.connection, snapshot.sandbox, id)?;
+    if snapshot.reason.is_as_it_was() {
+        stand_on(page.connection, snapshot.sandbox, id)?;
+    }
     append(page, snapshot, SnapshotChangeKind::Made, snapshot.actor)
 }
 

@@ -11,6 +11,7 @@ mod gc;
 mod judge;
 mod pause;
 mod promote;
+mod refresh;
 mod restore;
 mod rollback;
 mod show;

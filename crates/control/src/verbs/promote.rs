@@ -5,7 +5,7 @@ use std::path::Path;
 use backends::native::Candidate;
 use model::diff::Detail;
 use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
-use model::{Code, Digest, Problem, PromotionId, VerdictId};
+use model::{Code, Digest, Problem, PromotionId, SnapshotId, VerdictId};
 
 use super::snapshot::random;
 use crate::control::Control;
@@ -22,6 +22,9 @@ pub enum Gate {
     Forced,
     /// Checks passed on the state with this digest, and only that may go through.
     Passed { digest: Digest, verdict: VerdictId },
+    /// Checks passed on this snapshot, in which what the sandbox changed was laid over the present. Exactly that goes
+    /// through.
+    Previewed { snapshot: SnapshotId, verdict: VerdictId },
 }
 
 impl Control {
@@ -42,22 +45,31 @@ impl Control {
             // Until the end: what was sealed may be nobody else's.
             let _layers = control.inner.layers.read().await;
             let record = control.record(&slot).await?;
-            let sealed = control.seal(&slot, &record).await?;
-            let state = control.inner.native.sealed_state(&sealed.saved, Detail::Paths).await?;
+            let (saved, made_with) = match &gate {
+                Gate::Previewed { snapshot, .. } => {
+                    let previewed = control.find_snapshot(&snapshot.to_string()).await?;
+                    (previewed.saved, previewed.request)
+                }
+                Gate::None | Gate::Forced | Gate::Passed { .. } => {
+                    let sealed = control.seal(&slot, &record).await?;
+                    (sealed.saved, sealed.request)
+                }
+            };
+            let state = control.inner.native.sealed_state(&saved, Detail::Paths).await?;
             let (verdict, forced) = match &gate {
                 Gate::None => (None, false),
                 Gate::Forced => (None, true),
                 Gate::Passed { digest, .. } if *digest != state.digest => {
                     return Err(refusal::judged_before(&slot.label()));
                 }
-                Gate::Passed { verdict, .. } => (Some(*verdict), false),
+                Gate::Passed { verdict, .. } | Gate::Previewed { verdict, .. } => (Some(*verdict), false),
             };
             let (actor, dry_run) = (request.actor, request.dry_run);
-            let root = sealed.saved.workspace().map(Into::into);
-            let home = sealed.request.context.home().map(Path::to_owned);
+            let root = saved.workspace().map(Into::into);
+            let home = made_with.context.home().map(Path::to_owned);
             let made = record.sandbox.created;
             let exactly = verdict.is_some();
-            let candidate = Candidate { saved: sealed.saved, request, made, home, exactly };
+            let candidate = Candidate { saved, request, made, home, exactly };
             if dry_run {
                 let assessment = control.inner.native.assess(candidate).await?;
                 return Ok(Promoted::Planned { assessment });

@@ -1,6 +1,7 @@
 //! `restore` and `fork`: new sandboxes on the layers of another.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use model::sandbox::Actor;
 use model::snapshot::{ForkRequest, Forked, Forks, RestoreRequest, SnapshotReason};
@@ -11,6 +12,7 @@ use super::create::Order;
 use super::snapshot::Asked;
 use crate::control::Control;
 use crate::refusal;
+use crate::slots::Slot;
 use crate::store::SnapshotRecord;
 
 impl Control {
@@ -57,19 +59,29 @@ impl Control {
         self.to_the_end(async move {
             let _turn = slot.turn.lock().await;
             let _layers = control.inner.layers.read().await;
-            let record = control.record(&slot).await?;
-            let sealed = control.seal(&slot, &record).await?;
-            if let Some(last) = record.sandbox.snapshot {
-                let last = control.find_snapshot(&last.to_string()).await?;
-                if last.saved.layers() == sealed.saved.layers() {
-                    return Ok(last);
-                }
-            }
-            let labels = Default::default();
-            let asked = Asked { reason, name: None, labels, actor };
-            control.keep(&slot, &record, sealed, asked).await
+            control.sealed_now(&slot, reason, actor).await
         })
         .await
+    }
+
+    /// The same. Needs the sandbox's turn, and the layers.
+    pub(super) async fn sealed_now(
+        &self,
+        slot: &Arc<Slot>,
+        reason: SnapshotReason,
+        actor: Actor,
+    ) -> Result<SnapshotRecord, Problem> {
+        let record = self.record(slot).await?;
+        let sealed = self.seal(slot, &record).await?;
+        if let Some(last) = record.sandbox.snapshot {
+            let last = self.find_snapshot(&last.to_string()).await?;
+            // With the same layers over another base it was something else.
+            if last.saved.layers() == sealed.saved.layers() && last.saved.base() == sealed.saved.base() {
+                return Ok(last);
+            }
+        }
+        let asked = Asked { reason, name: None, labels: Default::default(), actor };
+        self.keep(slot, &record, sealed, asked).await
     }
 
     async fn make_of(&self, record: SnapshotRecord, asked: RestoreRequest) -> Result<Sandbox, Problem> {

@@ -175,7 +175,7 @@ impl Control {
 #[derive(Debug)]
 pub(crate) struct Sealed {
     /// The layer that was made, if one was.
-    layer: LayerId,
+    pub(crate) layer: LayerId,
     pub(crate) saved: Saved,
     pub(crate) request: CreateRequest,
 }

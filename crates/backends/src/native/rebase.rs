@@ -1,0 +1,100 @@
+//! What a sandbox changed, laid over the present: the same changes on a workspace that is frozen anew.
+//!
+//! Changes nothing in reality, and nothing of the sandbox.
+
+use engine::promote::{Purpose, assess};
+use engine::view::Ask;
+use model::promotion::Assessment;
+use model::sandbox::CreateRequest;
+use model::{Caveat, LayerId, Problem, SnapshotId};
+
+use super::problem::NativeError;
+use super::promote::{Candidate, Wish};
+use super::store::{FIRST_TURN, Stored};
+use super::{Inner, Native, Saved};
+
+/// What is to be laid over the present.
+#[derive(Clone, Debug)]
+pub struct Rebase {
+    /// Its paths are laid, and decided as its resolutions say. What git ignores, git's own folders and what was changed on
+    /// the machine come along.
+    pub candidate: Candidate,
+    /// What the sandbox was made with.
+    pub made_with: CreateRequest,
+    /// Holds the workspace as it is frozen now.
+    pub holder: SnapshotId,
+    /// The layer to make. None: only say what would come of it.
+    pub layer: Option<LayerId>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub struct Rebased {
+    pub assessment: Assessment,
+    /// None if something stands in the way, or it was only asked.
+    pub saved: Option<Saved>,
+}
+
+impl Native {
+    /// Lays what was sealed over the present. If anything stands in the way, nothing is made and nothing held.
+    pub async fn rebase(&self, order: Rebase) -> Result<Rebased, Problem> {
+        let (native, holder) = (self.clone(), order.holder);
+        let work = tokio::task::spawn_blocking(move || {
+            let rebased = native.0.rebase(&order);
+            if !matches!(&rebased, Ok(Rebased { saved: Some(_), .. })) {
+                native.0.captures.release(holder);
+            }
+            rebased
+        });
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+}
+
+impl Inner {
+    fn rebase(&self, order: &Rebase) -> Result<Rebased, NativeError> {
+        let Rebase { candidate, made_with, holder, layer } = order;
+        let old = &candidate.saved.0;
+        let Some(was) = &old.frozen else { return Err(NativeError::NotFrozen) };
+        let _turn = self.promoting();
+        // Before anything is looked at: what changes from now on is found when this is brought to reality.
+        let frozen = self.captures.freeze(&was.workspace, *holder, &made_with.unmask, &|step| {
+            if let engine::capture::Step::Changing = step {
+                self.clear_stock_of(&was.workspace);
+            }
+        })?;
+        let comparison = self.sealed_comparison(old)?;
+        let wish = Wish::of(candidate);
+        let assessed = assess(&wish.ask(&comparison, Purpose::Lay))?;
+        let (Some(layer), true) = (layer, assessed.report.is_clear()) else {
+            return Ok(Rebased { assessment: assessed.report, saved: None });
+        };
+        let ask = Ask { request: made_with, frozen: Some(&frozen), disk_kind: old.plan.disk_kind };
+        let (plan, mut masked, planned) = self.planner.plan(&ask)?;
+        let mut layers = Vec::new();
+        if !old.layers.is_empty() {
+            let mut stack = old.layers.clone();
+            self.squashed.apply(&mut stack, &self.layers);
+            self.layers.rebase(&stack, *layer, (&old.plan, &plan), |half| {
+                assessed.lay(&plan, half).map_err(NativeError::from)
+            })?;
+            layers.push(*layer);
+        }
+        masked.extend(frozen.masked.iter().cloned());
+        let caveats = caveats(old, planned.into_iter().chain(frozen.caveats.iter().cloned()));
+        let stored = Stored { plan, frozen: Some(frozen), masked, caveats, layers, turn: FIRST_TURN };
+        Ok(Rebased { assessment: assessed.report, saved: Some(Saved(stored)) })
+    }
+}
+
+/// Those that were not about the old base stay.
+fn caveats(old: &Stored, new: impl Iterator<Item = Caveat>) -> Vec<Caveat> {
+    let frozen = old.frozen.iter().flat_map(|frozen| &frozen.caveats);
+    let about_base: Vec<&Caveat> = frozen.collect();
+    let mut caveats: Vec<Caveat> = new.collect();
+    for caveat in old.caveats.iter().filter(|caveat| !about_base.contains(caveat)) {
+        if !caveats.contains(caveat) {
+            caveats.push(caveat.clone());
+        }
+    }
+    caveats
+}
