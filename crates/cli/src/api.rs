@@ -12,6 +12,7 @@ use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
 use model::promotion::{PromoteRequest, Promoted, Promotion, UndoRequest};
 use model::race::{Race, RaceRequest};
+use model::refresh::{RefreshRequest, Refreshed};
 use model::sandbox::{CreateRequest, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
@@ -122,6 +123,14 @@ impl Api {
         request: &RollbackRequest,
     ) -> Result<Sandbox, ClientError> {
         self.client.post(&of(which, "/rollback"), request).await
+    }
+
+    pub(crate) async fn refresh(
+        &self,
+        which: &Which,
+        request: &RefreshRequest,
+    ) -> Result<Refreshed, ClientError> {
+        self.client.post(&of(which, "/refresh"), request).await
     }
 
     pub(crate) async fn restore(

@@ -58,6 +58,7 @@ pub(crate) enum Verb {
     Snapshots(snapshot::Snapshots),
     Rollback(snapshot::Rollback),
     Restore(snapshot::Restore),
+    Refresh(promote::Refresh),
     Fork(snapshot::Fork),
     Promote(promote::Promote),
     Promotions(promote::Promotions),
@@ -218,6 +219,7 @@ mod tests {
           snapshots    List snapshots, or remove some
           rollback     Take a sandbox back to a snapshot
           restore      Make a new sandbox of a snapshot
+          refresh      Bring a sandbox up to date with its workspace
           fork         Make new sandboxes of one, on all that it has written
           promote      Bring what a sandbox changed into reality, all or nothing
           promotions   List what was brought into reality

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use model::promotion::OnConflict;
+use model::promotion::{OnConflict, Resolutions};
 
 use super::which::Which;
 
@@ -42,6 +42,27 @@ pub(crate) struct Promote {
     pub(crate) force: bool,
 }
 
+/// Bring a sandbox up to date with its workspace
+///
+/// Lays what the sandbox changed over the workspace as it is now. Where the same file changed on both sides, text is merged
+/// if it can be; what cannot is a conflict, and the sandbox stays as it is. Its processes are ended; it runs again if it
+/// ran. What it was before is kept as a snapshot.
+#[derive(Debug, PartialEq, Eq, Args)]
+#[command(after_long_help = "Examples:
+  zeno refresh web --dry-run
+  zeno refresh web
+  zeno refresh web --on-conflict src/main.rs=theirs")]
+pub(crate) struct Refresh {
+    /// Id or name of the sandbox
+    pub(crate) sandbox: Which,
+    /// Say what would be done, and do nothing
+    #[arg(long, short = 'n')]
+    pub(crate) dry_run: bool,
+    /// Whose version wins in a conflict: `ours` (the sandbox's), `theirs`, `abort`; for one path `PATH=ours` (repeatable)
+    #[arg(long, value_name = "[PATH=]WHOSE")]
+    pub(crate) on_conflict: Vec<Decision>,
+}
+
 /// List what was brought into reality
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Promotions {}
@@ -67,6 +88,18 @@ pub(crate) struct Undo {
 pub(crate) struct Decision {
     pub(crate) path: Option<String>,
     pub(crate) whose: OnConflict,
+}
+
+/// All decisions together.
+pub(crate) fn resolutions(decisions: &[Decision]) -> Resolutions {
+    let mut resolutions = Resolutions::default();
+    for decision in decisions {
+        match &decision.path {
+            Some(path) => drop(resolutions.paths.insert(path.clone(), decision.whose)),
+            None => resolutions.otherwise = decision.whose,
+        }
+    }
+    resolutions
 }
 
 impl FromStr for Decision {

@@ -10,6 +10,7 @@ pub(crate) mod problem;
 pub(crate) mod promotion;
 pub(crate) mod race;
 pub(crate) mod reference;
+pub(crate) mod refresh;
 pub(crate) mod sandbox;
 pub(crate) mod snapshots;
 pub(crate) mod status;

@@ -77,7 +77,7 @@ fn actions(assessment: &Assessment, paint: Paint) -> String {
     shown.collect()
 }
 
-fn obstacles(assessment: &Assessment, sandbox: &Which, paint: Paint) -> String {
+pub(super) fn obstacles(assessment: &Assessment, sandbox: &Which, paint: Paint) -> String {
     let mut text = String::new();
     for conflict in &assessment.conflicts {
         text += &format!("{} {}\n", paint.red("conflict"), shown(&conflict.path));
@@ -162,6 +162,6 @@ fn state(state: PromotionState) -> &'static str {
     }
 }
 
-fn shown(path: &Text) -> String {
+pub(super) fn shown(path: &Text) -> String {
     clean(&path.display()).into_owned()
 }

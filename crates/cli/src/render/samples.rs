@@ -8,7 +8,7 @@ use model::files::FileKind;
 use model::limits::Limits;
 use model::net::Net;
 use model::race::{Pick, Race};
-use model::sandbox::{Actor, Backend, Freshness, Listener, Masked, MemoryUse, Status};
+use model::sandbox::{Actor, Backend, Freshness, Listener, Masked, MemoryUse, Overlap, Status};
 use model::snapshot::SnapshotReason;
 use model::units::{Cpus, Size};
 use model::verdict::{CheckResult, CheckRun, Excluded, Judgement, Reason};
@@ -71,6 +71,7 @@ pub(crate) fn status() -> Status {
             captured: "2026-05-01T11:56:30Z".parse().unwrap(),
             behind: vec!["src/main.rs".into(), "README.md".into()],
             behind_total: 12,
+            overlap: Some(Overlap { paths: vec!["src/main.rs".into()], total: 1 }),
             gone: false,
         }),
         masked: vec![

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use jiff::Timestamp;
+use model::Sandbox;
 use model::caveat::{CaveatKind, ReadLive};
 use model::sandbox::{Freshness, Listener, MemoryUse, Status};
 
 use super::paint::Paint;
 use super::sandbox::{fields, headline, record};
-use super::words::{age, clean, count, path};
+use super::words::{age, clean, count, name, path};
 
 pub(crate) fn status(status: &Status, home: Option<&Path>, now: Timestamp, paint: Paint) -> String {
     let mut told = record(&status.sandbox, home, now);
@@ -29,7 +30,7 @@ pub(crate) fn status(status: &Status, home: Option<&Path>, now: Timestamp, paint
     }
     told.push(("wrote", status.written.rough()));
     let mut text = headline(&status.sandbox, paint) + &fields(&told, paint);
-    text += &behind(status.freshness.as_ref(), paint);
+    text += &behind(&status.sandbox, status.freshness.as_ref(), paint);
     text += &hidden(status, home, paint);
     text += &listeners(&status.host_listeners, paint);
     text += &caveats(status, home, paint);
@@ -41,8 +42,14 @@ fn frozen(freshness: &Freshness, now: Timestamp) -> String {
     match freshness.behind_total {
         _ if freshness.gone => format!("{ago} ago, the real folder is gone"),
         0 => format!("{ago} ago, nothing moved on since"),
-        1 => format!("{ago} ago, 1 path moved on since"),
-        total => format!("{ago} ago, {total} paths moved on since"),
+        total => {
+            let overlap = match freshness.overlap.as_ref().map(|overlap| overlap.total) {
+                // Those that it changed are listed.
+                None | Some(1..) => "",
+                Some(0) => ", none of which the sandbox changed",
+            };
+            format!("{ago} ago, {} moved on since{overlap}", count(total, "path", "paths"))
+        }
     }
 }
 
@@ -54,7 +61,7 @@ fn memory_use(memory: &MemoryUse) -> String {
     }
 }
 
-fn behind(freshness: Option<&Freshness>, paint: Paint) -> String {
+fn behind(sandbox: &Sandbox, freshness: Option<&Freshness>, paint: Paint) -> String {
     let Some(freshness) = freshness.filter(|freshness| !freshness.behind.is_empty()) else {
         return String::new();
     };
@@ -63,7 +70,18 @@ fn behind(freshness: Option<&Freshness>, paint: Paint) -> String {
     if unseen > 0 {
         lines.push(format!("and {unseen} more"));
     }
-    section("moved on since it was frozen", &lines, paint)
+    let title = format!("moved on since it was frozen (bring it up to date: zeno refresh {})", name(sandbox));
+    let mut text = section(&title, &lines, paint);
+    let overlap = freshness.overlap.as_ref().filter(|overlap| overlap.total > 0);
+    if let Some(overlap) = overlap {
+        let mut lines: Vec<String> = overlap.paths.iter().map(|text| path(text, None)).collect();
+        let unseen = overlap.total.saturating_sub(lines.len() as u64);
+        if unseen > 0 {
+            lines.push(format!("and {unseen} more"));
+        }
+        text += &section("of these the sandbox has changed, too", &lines, paint);
+    }
+    text
 }
 
 fn hidden(status: &Status, home: Option<&Path>, paint: Paint) -> String {
@@ -149,10 +167,13 @@ mod tests {
           memory     700.0 MiB in use, 1 process killed for want of more
           wrote      12.3 MiB
 
-        moved on since it was frozen
+        moved on since it was frozen (bring it up to date: zeno refresh web)
           src/main.rs
           README.md
           and 10 more
+
+        of these the sandbox has changed, too
+          src/main.rs
 
         hidden: 2 paths
           ~/.ssh          private keys, known hosts and agents' configuration
@@ -193,7 +214,7 @@ mod tests {
     #[test]
     fn one_without_a_workspace_says_that_all_is_live() {
         let bare = Status {
-            sandbox: model::Sandbox { workspace: None, ..samples::sandbox() },
+            sandbox: Sandbox { workspace: None, ..samples::sandbox() },
             freshness: None,
             live: ReadLive::All,
             ..samples::status()

@@ -24,6 +24,7 @@ mod openapi;
 mod promote;
 mod race;
 mod reference;
+mod refresh;
 mod restore;
 mod rollback;
 mod run;
@@ -57,6 +58,7 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Snapshot(typed) => snapshot::snapshot(&typed, invocation).await,
         Verb::Snapshots(typed) => snapshots::snapshots(&typed, invocation).await,
         Verb::Rollback(typed) => rollback::rollback(&typed, invocation).await,
+        Verb::Refresh(typed) => refresh::refresh(&typed, invocation).await,
         Verb::Restore(typed) => restore::restore(&typed, invocation).await,
         Verb::Promote(typed) => promote::promote(&typed, invocation).await,
         Verb::Promotions(_) => undo::promotions(invocation).await,

@@ -1,9 +1,9 @@
 //! `zeno promote`.
 
 use model::problem::Exit;
-use model::promotion::{PromoteRequest, Promoted, Resolutions};
+use model::promotion::{Assessment, PromoteRequest, Promoted};
 
-use crate::args::promote::Promote;
+use crate::args::promote::{Promote, resolutions};
 use crate::caller::Caller;
 use crate::failure::{DONE, Failure};
 use crate::invocation::Invocation;
@@ -12,16 +12,9 @@ use crate::render::promotion;
 
 pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<u8, Failure> {
     let caller = Caller::read()?;
-    let mut resolutions = Resolutions::default();
-    for decision in &typed.on_conflict {
-        match &decision.path {
-            Some(path) => drop(resolutions.paths.insert(path.clone(), decision.whose)),
-            None => resolutions.otherwise = decision.whose,
-        }
-    }
     let request = PromoteRequest {
         paths: typed.paths.iter().map(|path| caller.absolute(path).into()).collect(),
-        resolutions,
+        resolutions: resolutions(&typed.on_conflict),
         allow_executes: typed.allow_executes,
         dry_run: typed.dry_run,
         commands: typed.commands.clone(),
@@ -38,10 +31,17 @@ pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<
 pub(super) fn exit(promoted: &Promoted) -> u8 {
     match promoted {
         Promoted::Done { .. } => DONE,
-        Promoted::Planned { assessment } | Promoted::Blocked { assessment } => match assessment {
-            assessment if !assessment.conflicts.is_empty() => Exit::Conflict as u8,
-            assessment if !assessment.is_clear() => Exit::Refused as u8,
-            _ => DONE,
-        },
+        Promoted::Planned { assessment } | Promoted::Blocked { assessment } => exit_of(assessment),
+    }
+}
+
+/// The same of what was only looked at.
+pub(super) fn exit_of(assessment: &Assessment) -> u8 {
+    if !assessment.conflicts.is_empty() {
+        Exit::Conflict as u8
+    } else if !assessment.is_clear() {
+        Exit::Refused as u8
+    } else {
+        DONE
     }
 }

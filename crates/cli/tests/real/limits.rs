@@ -139,6 +139,22 @@ fn want_of_memory_is_told() {
 }
 
 #[test]
+fn nothing_is_lost_for_want_of_memory() {
+    let home = Home::new();
+    let ran = home.run(&["--memory", "64MiB"], "echo half > /tmp/work; exec tail /dev/zero");
+    if is_refused(&ran) {
+        return;
+    }
+    assert_eq!(ran.code, 137, "{ran}");
+    let told = ran.err();
+    let kept = told.split_whitespace().map(|word| word.trim_matches(',')).find(|word| word.starts_with("sn"));
+    let kept = kept.unwrap_or_else(|| panic!("{ran}"));
+    assert_eq!(home.json(&["snapshots", "get", kept])["reason"], "out-of-memory");
+    home.ok(&["restore", kept, "--name", "again"]);
+    assert_eq!(home.exec("again", "cat /tmp/work").out(), "half\n");
+}
+
+#[test]
 fn a_limit_of_zero_is_refused_by_every_face() {
     let home = Home::new();
     home.ok(&["daemon", "start"]);

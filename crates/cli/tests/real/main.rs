@@ -17,6 +17,7 @@ mod lifecycle;
 mod limits;
 mod promote;
 mod race;
+mod refresh;
 mod repository;
 mod run;
 mod snapshot;

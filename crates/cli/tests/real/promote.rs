@@ -92,10 +92,7 @@ fn only_what_passed_its_checks_goes_through() {
     refused(home.zeno(&["promote", "box"]), "has changed since they were run");
     refused(home.zeno(&["promote", "box", "--check", "false"]), "it did not pass `check-1`");
 
-    // A part, or a merge, is a tree that nobody has judged.
     assert_eq!(home.zeno(&["verify", "box"]).code, 0);
-    let part = yard.path.join("README");
-    refused(home.zeno(&["promote", "box", "--paths", part.to_str().unwrap()]), "no check has judged");
     let done: Value = home.json(&["promote", "box"]);
     assert_eq!(done["status"], "done", "{done}");
     assert!(done["promotion"]["verdict"].is_string(), "{done}");
@@ -104,6 +101,49 @@ fn only_what_passed_its_checks_goes_through() {
     home.exec("box", "echo bad > README");
     let forced: Value = home.json(&["promote", "box", "--force"]);
     assert_eq!(forced["promotion"]["forced"], true, "{forced}");
+}
+
+/// A part, or a merge, is a tree that nobody has judged: it is made, judged, and exactly that is promoted.
+#[test]
+fn what_would_come_of_it_is_judged_before_it_is_real() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    // Either side may name it in one place; in both it is too much.
+    let check = "test $(cat lines other 2>/dev/null | grep -c MARK) -le 1";
+    fs::write(yard.path.join("zeno.yaml"), format!("checks:\n  - name: once\n    run: {check}\n")).unwrap();
+    home.exec("box", "sed -i 's/^one/MARK/' lines; echo part > other");
+    assert_eq!(home.zeno(&["verify", "box"]).code, 0, "alone the sandbox passes");
+    fs::write(yard.path.join("lines"), LINES.replace("six", "MARK")).unwrap();
+    assert!(home.run(&[], check).code == 0, "alone reality passes");
+    let before = listing(&yard.path);
+    let refused = home.zeno(&["promote", "box"]);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(
+        refused.err().contains("together with what changed here") && refused.err().contains("`once`"),
+        "{refused}"
+    );
+    assert_eq!(listing(&yard.path), before, "nothing was changed");
+    // What was judged can be looked at.
+    let preview = refused.err().split_whitespace().find(|word| word.starts_with("sn")).unwrap().to_owned();
+    home.ok(&["restore", &preview, "--name", "preview"]);
+    assert_eq!(home.exec("preview", "grep -c MARK lines").out(), "2\n");
+
+    // A part of it passes, without a word from anybody.
+    let part = yard.path.join("other");
+    let done = home.json(&["promote", "box", "--paths", part.to_str().unwrap()]);
+    assert_eq!(done["status"], "done", "{done}");
+    assert!(done["promotion"]["verdict"].is_string(), "{done}");
+    assert_eq!(fs::read_to_string(&part).unwrap(), "part\n");
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES.replace("six", "MARK"));
+
+    // And so does a merge.
+    fs::write(yard.path.join("lines"), LINES.replace("six", "SIX")).unwrap();
+    let done = home.json(&["promote", "box"]);
+    assert_eq!(done["status"], "done", "{done}");
+    let merged = LINES.replace("six", "SIX").replace("one", "MARK");
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), merged);
+    home.ok(&["undo"]);
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES.replace("six", "SIX"));
 }
 
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";

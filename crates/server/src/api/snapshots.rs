@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use model::refresh::{RefreshRequest, Refreshed};
 use model::sandbox::{Actor, Sandbox};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
@@ -48,6 +49,14 @@ pub(super) async fn show(State(app): State<App>, Which(which): Which) -> Result<
 
 pub(super) async fn remove(State(app): State<App>, Which(which): Which) -> Result<Json<Snapshot>, Refusal> {
     Ok(Json(app.control.remove_snapshot(&which, Actor::Adm).await?))
+}
+
+pub(super) async fn refresh(
+    State(app): State<App>,
+    Which(which): Which,
+    Input(request): Input<RefreshRequest>,
+) -> Result<Json<Refreshed>, Refusal> {
+    Ok(Json(app.control.refresh(&which, request).await?))
 }
 
 pub(super) async fn rollback(

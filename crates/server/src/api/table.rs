@@ -8,6 +8,7 @@ use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
 use model::promotion::{PromoteRequest, Promoted, Promotion, UndoRequest};
 use model::race::{Race, RaceRequest, RaceStep};
+use model::refresh::{RefreshRequest, Refreshed};
 use model::sandbox::{CreateRequest, Sandbox, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
@@ -105,6 +106,14 @@ fn of_snapshots() -> Vec<Route> {
         )
         .takes::<RollbackRequest>()
         .answers::<Sandbox>(OK),
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/refresh",
+            "Lay what a sandbox changed over its workspace as it is now",
+            snapshots::refresh,
+        )
+        .takes::<RefreshRequest>()
+        .answers::<Refreshed>(OK),
         Route::new(
             Post,
             "/v1/sandboxes/{which}/fork",

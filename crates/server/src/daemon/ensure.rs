@@ -107,7 +107,8 @@ fn spawn(home: &Path, exe: &Path) -> Result<Child, ClientError> {
 /// Ends the daemon that we started if another answers. Slow to start, it might find that one gone, and succeed it when
 /// nobody asks for it any more.
 fn end_surplus(child: &mut Child, home: &Path, exe: &Path) -> Result<(), ClientError> {
-    let is_surplus = answering(home).is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() != child.id());
+    let is_surplus =
+        answering(home).is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() != child.id());
     if is_surplus && !has_ended(child, exe)? {
         let ended = child.kill().and_then(|()| child.wait());
         ended.map_err(|source| ClientError::Spawn { exe: exe.to_owned(), source })?;

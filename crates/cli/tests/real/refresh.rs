@@ -1,0 +1,153 @@
+//! A sandbox that is behind, brought up to date.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::home::Home;
+
+const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
+
+#[test]
+fn what_it_changed_is_laid_over_the_present() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    home.exec("box", INSIDE);
+    yard.script(
+        "sed -i s/^six/SIX/ lines; echo new > fresh; mkdir -p more/deep; echo here > more/deep/file; rm old; \
+         chmod 755 run; git add -A; git commit -qm outside",
+    );
+    let status = home.json(&["status", "box"]);
+    let overlap = &status["freshness"]["overlap"];
+    assert_eq!(overlap["paths"], serde_json::json!(["lines"]), "{status}");
+    assert!(home.ok(&["status", "box"]).contains("\nof these the sandbox has changed, too\n  lines\n"));
+
+    let planned = home.json(&["refresh", "box", "--dry-run"]);
+    assert_eq!(planned["status"], "planned", "{planned}");
+    assert_eq!(home.exec("box", "cat fresh").code, 1, "a dry run does nothing");
+    let done = home.json(&["refresh", "box"]);
+    assert_eq!(done["status"], "done", "{done}");
+
+    let merged = LINES.replace("six", "SIX").replace("one", "ONE");
+    let see = "cat lines fresh more/deep/file built/cache/object kept/inside moved/a /tmp/mine; ls; git log --format=%s";
+    let seen = home.exec("box", see);
+    assert_eq!(
+        seen.out(),
+        format!(
+            "{merged}new\nhere\nobject\nadded\na\nmine\nbuilt\nfresh\nkept\nlines\nlink\nmore\nmoved\nrun\noutside\nfirst\n"
+        ),
+        "{seen}"
+    );
+    assert_eq!(home.exec("box", "stat -c %a run; readlink link").out(), "755\nlines\n");
+    // Its changes are its own, and nothing else.
+    let diff = home.json(&["diff", "box"]);
+    let changes = diff["workspace"].as_array().unwrap().iter().filter(|change| change["ignored"] != true);
+    let changed: Vec<&str> = changes.map(|change| change["path"].as_str().unwrap()).collect();
+    assert_eq!(changed, ["dir", "dropped", "kept/inside", "lines", "link", "moved", "moved/a"], "{diff}");
+    let again = home.json(&["refresh", "box"]);
+    assert_eq!(again["status"], "current", "{again}");
+    assert_eq!(home.json(&["status", "box"])["freshness"]["behind_total"], 0);
+
+    // What it was before is not lost.
+    home.ok(&["rollback", "box", done["before"].as_str().unwrap()]);
+    assert_eq!(home.exec("box", "cat lines; cat fresh").out(), LINES.replace("one", "ONE"));
+}
+
+const INSIDE: &str = "sed -i s/^one/ONE/ lines; rm dropped; echo added > kept/inside; ln -s lines link; mv dir moved; \
+    mkdir -p built/cache; echo object > built/cache/object; echo mine > /tmp/mine; git status";
+
+#[test]
+fn both_sides_changed_the_same_line() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    home.exec("box", "echo inside > lines; rm old; mkdir new; echo inside > new/file");
+    yard.script(
+        "echo outside > lines; echo more >> old; mkdir new; echo outside > new/file; echo other > other",
+    );
+    let refused = home.zeno(&["refresh", "box"]);
+    assert_eq!(refused.code, 5, "{refused}");
+    for path in ["lines", "old", "new/file"] {
+        assert!(refused.out().contains(&format!("conflict {path}\n")), "{refused}");
+    }
+    assert!(refused.out().ends_with("the sandbox is as it was\n"), "{refused}");
+    assert_eq!(home.exec("box", "cat lines other").out(), "inside\n");
+
+    home.ok(&["refresh", "box", "--on-conflict", "ours", "--on-conflict", "lines=theirs"]);
+    let seen = home.exec("box", "cat lines other new/file; ls old");
+    assert_eq!(seen.out(), "outside\nother\ninside\n", "{seen}");
+    assert!(seen.err().contains("No such file"), "{seen}");
+}
+
+#[test]
+fn commits_are_not_lost_on_either_side() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let commit = |what: &str| format!("echo {what} > {what}; git add -A; git commit -qm {what}");
+    home.exec("box", &commit("inside"));
+    yard.script("echo loose > loose");
+    home.ok(&["refresh", "box"]);
+    assert_eq!(
+        home.exec("box", "git log --format=%s; cat loose; git status --short").out(),
+        "inside\nfirst\nloose\n?? loose\n"
+    );
+
+    yard.script(&commit("outside"));
+    let refused = home.zeno(&["refresh", "box"]);
+    assert_eq!(refused.code, 5, "both moved the same branch: {refused}");
+    assert!(refused.out().contains("conflict .git/refs/heads/"), "{refused}");
+    home.ok(&["refresh", "box", "--on-conflict", "theirs"]);
+    let seen = home.exec("box", "git log --format=%s; git status --short; git fsck --no-dangling");
+    assert_eq!(seen.out(), "outside\nfirst\n?? inside\n", "{seen}");
+}
+
+/// Much that can be done to a tree, on both sides. Promoted, reality looks as the refreshed sandbox did.
+#[test]
+fn what_is_shown_is_what_comes_of_it() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    home.exec(
+        "box",
+        "mkdir -p a/b/c; for n in 1 2 3; do echo $n > a/b/c/$n; done; chmod 750 a/b; ln a/b/c/1 a/hard; \
+         rm -r kept; echo file > kept; rm run; mkdir run; echo x > run/x; touch -d 2001-01-01 lines; \
+         printf 'a\\0b' > binary; setfattr -n user.note -v yes binary 2>/dev/null; mv dir/a dir/z; : > 'new\nline'; true",
+    );
+    yard.script(
+        "echo b > dir/b; mkdir side; echo s > side/s; rm old; sed -i s/six/SIX/ lines; chmod 700 side",
+    );
+    home.ok(&["refresh", "box"]);
+    let look = "find . -path ./.git -prune -o -type d -printf '%p %y %m\\n' -o -printf '%p %y %m %s %T@ %l\\n' | sort; test a/hard -ef a/b/c/1; \
+                find . -path ./.git -prune -o -type f -print0 | sort -z | xargs -0 sha256sum";
+    let inside = home.exec("box", look);
+    let done = home.json(&["promote", "box"]);
+    assert_eq!(done["status"], "done", "{done}");
+    assert_eq!(inside.out(), yard.script(look), "{inside}");
+}
+
+/// A repository and a sandbox in it.
+struct Yard {
+    path: PathBuf,
+}
+
+impl Yard {
+    fn new(home: &Home) -> Self {
+        let path = home.yard().join("repository");
+        fs::create_dir_all(&path).unwrap();
+        let yard = Self { path };
+        fs::write(yard.path.join("lines"), LINES).unwrap();
+        yard.script(
+            "git init -q; git config user.name a; git config user.email a@b; mkdir kept dir; echo k > kept/k; \
+             echo a > dir/a; echo old > old; echo run > run; echo d > dropped; echo built > .gitignore; \
+             git add -A; git commit -qm first",
+        );
+        let made = home.command(&["create", "--name", "box"]).current_dir(&yard.path).status().unwrap();
+        assert!(made.success());
+        yard
+    }
+
+    #[track_caller]
+    fn script(&self, line: &str) -> String {
+        let output = Command::new("sh").args(["-ec", line]).current_dir(&self.path).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
