@@ -51,11 +51,11 @@ impl Tour {
         self.say("A sandbox can stay. What is edited outside afterwards does not leak in.")?;
         let life = ["--ttl", "10m", "--on-expire", "destroy"];
         self.zeno(&[&["create", "--workspace", ".", "--name", &self.sandbox], &life[..]].concat())?;
-        let toured = self.in_sandbox();
+        let toured = self.in_sandbox().and_then(|()| self.save_game()).and_then(|()| self.race());
         // The sandbox goes in either case; of two failures the first is the one to tell.
         let removed = self.zeno(&["destroy", &self.sandbox]);
         toured.and(removed)?;
-        self.say("Nothing is left. Yours to try: zeno run -- COMMAND")
+        self.say("What did not win goes by itself in a minute. Yours to try: zeno run -- COMMAND")
     }
 
     fn in_sandbox(&self) -> Result<(), Failure> {
@@ -72,7 +72,46 @@ impl Tour {
             "-c",
             "echo from inside > notes.txt; cat notes.txt",
         ])?;
-        self.say(&format!("On the real machine notes.txt says {:?}.", self.read("notes.txt")?))
+        self.say(&format!("On the real machine notes.txt says {:?}.", self.read("notes.txt")?))?;
+        self.say(
+            "It can be brought up to date. Where both sides changed the same, somebody has to say who wins.",
+        )?;
+        self.zeno(&["refresh", &self.sandbox, "--on-conflict", "theirs"])
+    }
+
+    fn save_game(&self) -> Result<(), Failure> {
+        self.say("A save point, something risky, and back.")?;
+        self.zeno(&["snapshot", &self.sandbox, "--name", &self.sandbox])?;
+        self.zeno(&["exec", &self.sandbox, "--", "rm", "notes.txt"])?;
+        self.zeno(&["diff", &self.sandbox])?;
+        let back = self.zeno(&["rollback", &self.sandbox]);
+        let removed = self.zeno(&["snapshots", "rm", &self.sandbox]);
+        back.and(removed)?;
+        self.zeno(&["exec", &self.sandbox, "--", "cat", "notes.txt"])
+    }
+
+    fn race(&self) -> Result<(), Failure> {
+        self.say("Several fixes at once, each in a copy of its own. A check says which are right; the winner becomes real.")?;
+        self.zeno(&[
+            "race",
+            "--from",
+            &self.sandbox,
+            "--try",
+            "shout=tr a-z A-Z < notes.txt > loud; mv loud notes.txt",
+            "--try",
+            "forget=: > notes.txt",
+            "--try",
+            "break=exit 3",
+            "--check",
+            "grep -q REAL notes.txt",
+            "--promote",
+            "yes",
+            "--ttl",
+            "1m",
+        ])?;
+        self.say(&format!("On the real machine notes.txt says {:?}.", self.read("notes.txt")?))?;
+        self.zeno(&["undo"])?;
+        self.say(&format!("And now {:?}.", self.read("notes.txt")?))
     }
 
     /// Shows a call, makes it, and says how long it took from start to end as seen from here.
