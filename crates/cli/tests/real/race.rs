@@ -46,6 +46,37 @@ fn of_three_fixes_the_right_one_wins_and_the_others_are_explained() {
 }
 
 #[test]
+fn the_winner_becomes_real_and_nobody_else() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    fs::write(yard.repository.join("zeno.yaml"), format!("checks:\n  - name: adds\n    run: '{TEST}'\n"))
+        .unwrap();
+    let before = yard.head();
+    let lost = [("noise", "sed -i 's/-/*/' lib.sh"), ("crash", "kill -SEGV $$")];
+    let race = yard.race(&lost, &["--promote", "yes"], 1);
+    assert_eq!((&race["winner"], &race["promoted"]), (&json!(null), &json!(null)));
+    assert_eq!(yard.head(), before, "where nobody wins nothing is promoted");
+
+    let right = ("right", "sed -i 's/-/+/' lib.sh");
+    let race = yard.race(&[lost[0], right, lost[1]], &["--promote", "yes"], 0);
+    let [_, winner, _] = entries(&race);
+    let promotion = &race["promoted"]["promotion"];
+    assert_eq!(
+        (&promotion["verdict"], &promotion["sandbox"]),
+        (&winner["verdict"], &winner["sandbox"]),
+        "{race}"
+    );
+    assert_eq!(fs::read_to_string(yard.repository.join("lib.sh")).unwrap(), BROKEN.replace('-', "+"));
+    home.ok(&["undo"]);
+    assert_eq!(yard.head(), before);
+
+    // Where nobody can be asked, it is not promoted.
+    let race = yard.race(&[right], &["--promote", "ask"], 0);
+    assert_eq!((&race["winner"], &race["promoted"]), (&json!("right"), &json!(null)));
+    assert_eq!(yard.head(), before);
+}
+
+#[test]
 fn a_patch_a_branch_and_a_sandbox_race_each_other() {
     let home = Home::new();
     let yard = Yard::new(&home);
