@@ -1,7 +1,8 @@
 //! A disk of limited size for what one sandbox writes: a sparse file that holds an ext4 file system, behind a loop device.
 //!
 //! Only root can have one. Nothing has to be detached: the kernel frees the loop device when its last user, a mount or an
-//! open descriptor, is gone, however that came about. Never mounts anything: that is the launcher's.
+//! open descriptor, is gone, however that came about. Mounting it for a sandbox is the launcher's; here it is only opened to be
+//! read, at no path of the machine.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,6 +13,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
+};
 use rustix::process::{Resource, getrlimit};
 
 use crate::sys;
@@ -24,6 +28,20 @@ pub const SMALLEST: u64 = 1 << 20;
 pub struct Attached {
     pub device: PathBuf,
     _held: OwnedFd,
+}
+
+/// The file system of an image, to be read.
+#[derive(Debug)]
+pub struct Opened {
+    mount: OwnedFd,
+}
+
+impl Opened {
+    /// Where its top folder is found, for this process and as long as it is held.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        crate::through(self.mount.as_fd(), "")
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +62,8 @@ pub enum ImageError {
     InUse { path: PathBuf, source: io::Error },
     #[error("could not get a loop device")]
     Loop(#[source] io::Error),
+    #[error("could not look into the disk image `{}`", path.display())]
+    LookInto { path: PathBuf, source: io::Error },
     #[error("could not read the disk image `{}`", path.display())]
     Read { path: PathBuf, source: io::Error },
 }
@@ -89,6 +109,49 @@ pub fn attach(path: &Path) -> Result<Attached, ImageError> {
         mend(path)?;
     }
     behind_a_loop(&image).map_err(ImageError::Loop)
+}
+
+/// Opens an image to be read. A sandbox may be using it: then what is seen is what it sees.
+pub fn open(path: &Path) -> Result<Opened, ImageError> {
+    let failed = |source| ImageError::LookInto { path: path.to_owned(), source };
+    let attached = match in_use(path).map_err(failed)? {
+        Some(attached) => attached,
+        None => attach(path)?,
+    };
+    let mount = mount(&attached.device).map_err(|error| failed(error.into()))?;
+    Ok(Opened { mount })
+}
+
+/// The device that an image is behind, if it is behind one.
+fn in_use(path: &Path) -> io::Result<Option<Attached>> {
+    let is_behind = |name: &Path| {
+        let file = std::fs::read_to_string(Path::new("/sys/block").join(name).join("loop/backing_file"));
+        file.is_ok_and(|file| Path::new(file.trim_end_matches('\n')) == path)
+    };
+    for entry in std::fs::read_dir("/sys/block")? {
+        let name = PathBuf::from(entry?.file_name());
+        if !is_behind(&name) {
+            continue;
+        }
+        let device = Path::new("/dev").join(&name);
+        let held = OpenOptions::new().read(true).open(&device)?;
+        // From here on it stays what it is.
+        if is_behind(&name) {
+            return Ok(Some(Attached { device, _held: held.into() }));
+        }
+    }
+    Ok(None)
+}
+
+fn mount(device: &Path) -> rustix::io::Result<OwnedFd> {
+    let context = fsopen("ext4", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(context.as_fd(), "source", device)?;
+    fsconfig_create(context.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
+        | MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
 /// Bytes in use on the disk of a sandbox that does not run. While it runs the disk itself is to be asked.

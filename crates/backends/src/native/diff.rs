@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::Native;
 use super::problem::NativeError;
-use super::snapshot::Saved;
+use super::snapshot::{Saved, UPPER, open_disk};
 use super::store::Folder;
 
 impl Native {
@@ -98,9 +98,12 @@ impl Native {
             stored.plan = self.0.layers.under(&stored.plan, &below.layers)?;
         }
         let layers: Vec<PathBuf> = stored.layers.iter().map(|layer| self.0.layers.path(*layer)).collect();
+        let disk = stored.plan.disk.map(|_| open_disk(&folder, &stored)).transpose()?;
+        let upper = disk.as_ref().map_or_else(|| folder.upper(stored.turn), |disk| disk.path().join(UPPER));
+        // The folders on the disk are opened here, and stay open.
         Ok(compare(&Ask {
             home: &self.0.home,
-            upper: &folder.upper(stored.turn),
+            upper: &upper,
             layers: &layers,
             plan: &stored.plan,
             workspace: stored.frozen.as_ref().map(|frozen| frozen.workspace.as_path()),

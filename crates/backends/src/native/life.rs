@@ -191,10 +191,13 @@ impl Native {
                 }
             }
         }
-        let count = tokio::task::spawn_blocking(move || match folder.read()?.plan.disk_kind {
-            DiskKind::Image => Ok(Size(image::used(&folder.image())?)),
-            // What was in memory is gone.
-            DiskKind::Memory => Ok::<_, NativeError>(Size(0)),
+        let count = tokio::task::spawn_blocking(move || {
+            let stored = folder.read()?;
+            match stored.plan.disk_kind {
+                DiskKind::Image => Ok(Size(image::used(&folder.image(stored.turn))?)),
+                // What was in memory is gone.
+                DiskKind::Memory => Ok::<_, NativeError>(Size(0)),
+            }
         });
         Ok(count.await.map_err(NativeError::from)??)
     }

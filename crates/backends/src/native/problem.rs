@@ -34,7 +34,7 @@ pub enum NativeError {
     Capture(#[from] CaptureError),
     #[error("this machine cannot enforce {}", list(.0))]
     Unenforceable(Vec<Unenforceable>),
-    #[error("what the sandbox wrote is on a disk of its own, which cannot be sealed into a layer")]
+    #[error("what the sandbox wrote is in memory of its own, where only the sandbox can see it")]
     OwnDisk,
     #[error("the sandbox has no workspace, so there is nothing to bring up to date")]
     NotFrozen,
@@ -99,14 +99,12 @@ impl From<NativeError> for Problem {
                 let problem = remedies.fold(problem, |problem, remedy| problem.hint(remedy));
                 problem.hint("or accept that it is not enforced: --best-effort")
             }
-            NativeError::Diff(DiffError::OwnDisk) => Self::from_error(Code::Refused, &error)
-                .hint("look from inside: zeno exec SANDBOX -- git status")
-                .hint("or make the sandbox without --disk"),
             NativeError::NotBelow => Self::from_error(Code::Refused, &error)
                 .hint("see which it stands on: zeno snapshots --tree")
                 .hint("or compare it with what it started from: leave out --from"),
             NativeError::OwnDisk => Self::from_error(Code::Refused, &error)
-                .hint("make the sandbox without --disk")
+                .hint("make the sandbox without --disk, or as root, whose disks are images")
+                .hint("look from inside: zeno exec SANDBOX -- git status")
                 .hint("or copy out what matters: zeno cp SANDBOX:/PATH ."),
             NativeError::Layers(LayerError::Gone { .. }) => {
                 Self::from_error(Code::NotFound, &error).hint("see which snapshots there are: zeno snapshots")

@@ -23,6 +23,7 @@ use tokio::net::UnixStream;
 
 use super::command::decide;
 use super::problem::NativeError;
+use super::snapshot::make_disk;
 use super::store::{FIRST_TURN, Folder, Stored};
 use super::{Inner, Native, Provision, Provisioned, Running, talk};
 
@@ -164,9 +165,7 @@ impl Inner {
         let folder = Folder::of(&self.home, order.id);
         folder.make()?;
         folder.write(&stored)?;
-        if let Some(size) = stored.plan.image() {
-            image::make(&folder.image(), size)?;
-        }
+        make_disk(&folder, &stored)?;
         let made = self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)?;
         Ok((made, None))
     }
@@ -241,7 +240,7 @@ impl Inner {
         let join = cgroup.map(Cgroup::process_files).unwrap_or_default();
         let inside = folder.0.strip_prefix(&self.home).unwrap_or(&folder.0).to_owned();
         // Held until it is mounted; from then on the sandbox's mounts hold it.
-        let image = plan.image().map(|_| image::attach(&folder.image())).transpose()?;
+        let image = plan.image().map(|_| image::attach(&folder.image(stored.turn))).transpose()?;
         let disk = image.as_ref().map(|image| image.device.clone());
         let upper = stored.upper();
         let order =

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use engine::image;
 use model::units::Size;
 use model::{Caveat, LayerId, Problem, SandboxId, SnapshotId};
 use serde::{Deserialize, Serialize};
@@ -119,7 +120,7 @@ impl Inner {
         let folder = Folder::of(&self.home, id);
         let mut stored = folder.settle(&self.layers)?;
         if stored.plan.disk.is_some() {
-            return Err(NativeError::OwnDisk);
+            return self.copy_from_disk(&folder, stored, layer);
         }
         let upper = folder.upper(stored.turn);
         if !self.layers.is_untouched(&upper, &stored.plan, &stored.layers)? {
@@ -136,13 +137,23 @@ impl Inner {
 
     fn copy(&self, id: SandboxId, layer: LayerId) -> Result<Saved, NativeError> {
         let folder = Folder::of(&self.home, id);
-        let mut stored = folder.read()?;
+        let stored = folder.read()?;
         if stored.plan.disk.is_some() {
-            return Err(NativeError::OwnDisk);
+            return self.copy_from_disk(&folder, stored, layer);
         }
         let upper = folder.upper(stored.turn);
-        if !self.layers.is_untouched(&upper, &stored.plan, &stored.layers)? {
-            self.layers.copy(&upper, layer, &stored.plan, &stored.layers)?;
+        self.copy_from(&upper, stored, layer)
+    }
+
+    /// What is on a disk of its own stays there.
+    fn copy_from_disk(&self, folder: &Folder, stored: Stored, layer: LayerId) -> Result<Saved, NativeError> {
+        let disk = open_disk(folder, &stored)?;
+        self.copy_from(&disk.path().join(UPPER), stored, layer)
+    }
+
+    fn copy_from(&self, upper: &Path, mut stored: Stored, layer: LayerId) -> Result<Saved, NativeError> {
+        if !self.layers.is_untouched(upper, &stored.plan, &stored.layers)? {
+            self.layers.copy(upper, layer, &stored.plan, &stored.layers)?;
             stored.layers.insert(0, layer);
         }
         Ok(Saved(Stored { turn: FIRST_TURN, ..stored }))
@@ -156,8 +167,13 @@ impl Inner {
             self.captures.adopt(id, frozen)?;
         }
         self.stock.forget(id);
-        folder.replace(&Stored { turn: now.turn + 1, ..saved.0 })?;
+        let next = Stored { turn: now.turn + 1, ..saved.0 };
+        make_disk(&folder, &next)?;
+        folder.replace(&next)?;
         // Removing it would take longer for a lot than for a little.
+        if now.plan.image().is_some() {
+            self.layers.trash().take(&folder.image(now.turn))?;
+        }
         Ok(self.layers.trash().take(&folder.upper(now.turn))?)
     }
 
@@ -178,6 +194,7 @@ impl Inner {
         let folder = Folder::of(&self.home, order.id);
         folder.make()?;
         folder.write(&stored)?;
+        make_disk(&folder, &stored)?;
         self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)
     }
 
@@ -205,3 +222,22 @@ impl Inner {
         Ok(size)
     }
 }
+
+/// The disk of a sandbox that has one of its own, to be read. What is in memory nobody else can see.
+pub(super) fn open_disk(folder: &Folder, stored: &Stored) -> Result<image::Opened, NativeError> {
+    match stored.plan.image() {
+        Some(_) => Ok(image::open(&folder.image(stored.turn))?),
+        None => Err(NativeError::OwnDisk),
+    }
+}
+
+/// Makes the disk of a sandbox that is to have one of its own.
+pub(super) fn make_disk(folder: &Folder, stored: &Stored) -> Result<(), NativeError> {
+    match stored.plan.image() {
+        Some(size) => Ok(image::make(&folder.image(stored.turn), size)?),
+        None => Ok(()),
+    }
+}
+
+/// The folder on a sandbox's own disk that takes what it writes.
+pub(super) const UPPER: &str = "upper";

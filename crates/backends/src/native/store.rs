@@ -69,9 +69,9 @@ impl Folder {
         self.0.join("log")
     }
 
-    /// Where its disk is kept, if it has one of its own.
-    pub(super) fn image(&self) -> PathBuf {
-        self.0.join("disk.img")
+    /// Where its disk is kept in its turn, if it has one of its own.
+    pub(super) fn image(&self, turn: u32) -> PathBuf {
+        self.0.join(image(turn))
     }
 
     /// Where what it writes goes, in its turn.
@@ -167,11 +167,13 @@ impl Folder {
 
     /// Throws away upper folders that are nobody's turn any more.
     fn drop_leftovers(&self, stored: &Stored, layers: &Layers) -> Result<(), NativeError> {
-        let current = stored.upper();
+        let current = [stored.upper(), image(stored.turn)];
         let failed = |source| NativeError::Read { path: self.0.clone(), source };
         for entry in fs::read_dir(&self.0).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
-            if name.as_encoded_bytes().starts_with(b"upper") && name != current.as_str() {
+            let is_written =
+                [&b"upper"[..], b"disk"].iter().any(|word| name.as_encoded_bytes().starts_with(word));
+            if is_written && !current.iter().any(|current| name == current.as_str()) {
                 layers.trash().take(&self.0.join(name))?;
             }
         }
@@ -229,6 +231,10 @@ fn make_folder(path: &Path) -> Result<(), NativeError> {
 
 fn upper(turn: u32) -> String {
     if turn == FIRST_TURN { "upper".to_owned() } else { format!("upper.{turn}") }
+}
+
+fn image(turn: u32) -> String {
+    if turn == FIRST_TURN { "disk.img".to_owned() } else { format!("disk.{turn}.img") }
 }
 
 pub(super) const FIRST_TURN: u32 = 0;

@@ -87,6 +87,52 @@ fn a_disk_goes_with_its_sandbox_even_without_a_daemon() {
 }
 
 #[test]
+fn what_is_on_a_disk_can_be_compared_and_saved() {
+    let home = Home::new();
+    home.create("box", &["--disk", "16MiB"]);
+    home.exec("box", "echo one > /var/tmp/zeno-note");
+    if !is_root() {
+        // Only the sandbox sees its memory.
+        for verb in [&["diff", "box"][..], &["diff", "box", "--patch"], &["snapshot", "box"]] {
+            let refused = home.zeno(verb);
+            assert_eq!(refused.code, 4, "{refused}");
+            assert!(refused.err().contains("try: make the sandbox without --disk"), "{refused}");
+        }
+        return;
+    }
+    let changed = |name: &str| {
+        let diff = home.json(&["diff", name]);
+        let changes = diff["machine"].as_array().unwrap().iter().map(|change| change["path"].clone());
+        changes.filter(|path| path.as_str().unwrap().contains("zeno")).collect::<Vec<_>>()
+    };
+    assert_eq!(changed("box"), ["/var/tmp/zeno-note"]);
+    home.ok(&["snapshot", "box", "--name", "one"]);
+    // While something runs, and while nothing can.
+    home.detach("box", "sleep 100");
+    home.exec("box", "echo two > /var/tmp/zeno-note; echo x > /var/tmp/zeno-more");
+    home.ok(&["snapshot", "box", "--name", "two"]);
+    home.ok(&["stop", "box"]);
+    assert_eq!(changed("box"), ["/var/tmp/zeno-more", "/var/tmp/zeno-note"]);
+    home.ok(&["snapshot", "box", "--name", "still-two"]);
+    home.ok(&["start", "box"]);
+
+    home.ok(&["rollback", "box", "one"]);
+    assert_eq!(home.exec("box", "cat /var/tmp/zeno-*").out(), "one\n");
+    let filled = fill(&home, "box");
+    assert!((12 * MIB..=16 * MIB).contains(&filled), "the limit holds as before: {filled}");
+    for name in ["two", "still-two"] {
+        home.ok(&["restore", name, "--name", "look"]);
+        assert_eq!(home.exec("look", "cat /var/tmp/zeno-*").out(), "x\ntwo\n");
+        assert!(fill(&home, "look") <= 16 * MIB);
+        home.ok(&["destroy", "look"]);
+    }
+    home.ok(&["fork", "box", "--name", "fork"]);
+    assert_eq!(home.exec("fork", "rm /var/tmp/zeno-fill; cat /var/tmp/zeno-*").out(), "one\n");
+    home.crash();
+    assert_eq!(home.exec("fork", "cat /var/tmp/zeno-*").out(), "one\n");
+}
+
+#[test]
 fn a_disk_that_cannot_be_is_refused() {
     let home = Home::new();
     if !is_root() {

@@ -129,15 +129,17 @@ impl Control {
         seat: Option<&Seat>,
         reason: SnapshotReason,
     ) -> Result<Option<Snapshot>, Problem> {
-        // What is on a disk of its own cannot be sealed, and a sandbox whose time is over must not stay for that.
-        if record.sandbox.limits.disk.is_some() {
-            return Ok(None);
-        }
         let _layers = self.inner.layers.read().await;
         let request = self.request_of(slot, seat).await?;
         self.inner.native.end(slot.id).await?;
         let layer = LayerId::from_bits(random()?);
-        let saved = self.inner.native.seal(slot.id, layer).await?;
+        let saved = match self.inner.native.seal(slot.id, layer).await {
+            // What was in memory of its own went with its processes, and a sandbox whose time is over must not stay for that.
+            Err(problem) if record.sandbox.limits.disk.is_some() && problem.code == Code::Refused => {
+                return Ok(None);
+            }
+            sealed => sealed?,
+        };
         if saved.layers().first() != Some(&layer) {
             return Ok(None);
         }

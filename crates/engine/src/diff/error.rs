@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
-    #[error("what the sandbox wrote is on a disk of its own, which only the sandbox itself sees")]
-    OwnDisk,
     #[error("could not open the layer `{path}`")]
     Layer { path: PathBuf, source: io::Error },
     #[error("could not compare `{path}`")]

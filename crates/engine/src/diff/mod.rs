@@ -66,9 +66,6 @@ pub struct Comparison {
 
 /// Compares.
 pub fn compare(ask: &Ask<'_>) -> Result<Comparison, DiffError> {
-    if ask.plan.disk.is_some() {
-        return Err(DiffError::OwnDisk);
-    }
     std::fs::symlink_metadata(ask.upper)
         .map_err(|source| DiffError::Layer { path: ask.upper.to_owned(), source })?;
     let parts = ask.plan.parts.iter().filter_map(|part| PartDiff::of(part, ask).transpose());
