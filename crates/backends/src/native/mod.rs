@@ -43,6 +43,7 @@ use tokio::net::UnixStream;
 
 use store::Stored;
 
+pub use engine::promote::Summary;
 pub use host::doctor;
 pub use problem::NativeError;
 pub use promote::Candidate;
@@ -133,6 +134,8 @@ impl Native {
         let masks = Masks::built_in();
         let captures = Captures::open(&home.join("captures"), live, masks.workspace.clone())?;
         let layers = Layers::open(&home)?;
+        let scratch = promote::scratch(&home);
+        engine::remove::tree(&scratch).map_err(|source| NativeError::Remove { path: scratch, source })?;
         recover(&home, &captures, &layers, &machine)?;
         let squashed = squash::Squashed::read(&layers)?;
         stock::sweep(&home)?;

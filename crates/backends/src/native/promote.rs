@@ -5,11 +5,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::promote::{Ask, Left, Recovered, apply, assess, recover, undo};
+use engine::promote::{
+    Ask, AskCommits, Left, Recovered, Summary, apply, assess, find_commits, recover, summary, undo,
+};
 use jiff::Timestamp;
 use model::exec::Text;
-use model::promotion::{Assessment, PromoteRequest, PromotionState};
-use model::{Problem, PromotionId};
+use model::promotion::{Assessment, Commits, PromoteRequest, PromotionState};
+use model::{Problem, PromotionId, SandboxId};
 
 use super::problem::NativeError;
 use super::{Inner, Native, Saved};
@@ -17,6 +19,7 @@ use super::{Inner, Native, Saved};
 /// What is to be promoted.
 #[derive(Clone, Debug)]
 pub struct Candidate {
+    pub sandbox: SandboxId,
     pub saved: Saved,
     pub request: PromoteRequest,
     /// When its sandbox was made.
@@ -53,14 +56,20 @@ impl Native {
         Ok(work.await.map_err(NativeError::from)??)
     }
 
-    /// Finishes what a daemon that is gone had begun.
-    pub async fn recover_promotion(&self, id: PromotionId) -> Result<PromotionState, Problem> {
+    /// Finishes what a daemon that is gone had begun. Says what came of it, and what it was about, if it came so far.
+    pub async fn recover_promotion(
+        &self,
+        id: PromotionId,
+    ) -> Result<(PromotionState, Option<Summary>), Problem> {
         let native = self.clone();
         let work = tokio::task::spawn_blocking(move || {
             let _turn = native.0.promoting();
-            recover(&native.0.promotion(id), &mut |_step| ()).map_err(NativeError::from)
+            let folder = native.0.promotion(id);
+            let recovered = recover(&folder, &mut |_step| ())?;
+            Ok::<_, NativeError>((recovered, summary(&folder)?))
         });
-        Ok(match work.await.map_err(NativeError::from)?? {
+        let (recovered, summary) = work.await.map_err(NativeError::from)??;
+        let state = match recovered {
             Recovered::Old { left } => {
                 for Left { path, kept } in left {
                     let (path, kept) = (path.display(), kept.display());
@@ -70,7 +79,8 @@ impl Native {
             }
             Recovered::New => PromotionState::Applied,
             Recovered::Undone => PromotionState::Undone,
-        })
+        };
+        Ok((state, summary))
     }
 }
 
@@ -81,7 +91,7 @@ impl Inner {
         promotion: Option<PromotionId>,
     ) -> Result<Assessment, NativeError> {
         let _turn = self.promoting();
-        let Candidate { saved, request, made, home, exactly } = candidate;
+        let Candidate { sandbox, saved, request, made, home, exactly } = candidate;
         let stored = &saved.0;
         let comparison = self.sealed_comparison(stored)?;
         let frozen = stored.frozen.as_ref();
@@ -98,10 +108,20 @@ impl Inner {
             allow_executes: request.allow_executes,
             home: home.as_deref(),
         })?;
+        let assessed = match request.commits {
+            Commits::Bring if paths.is_empty() => assessed.with_commits(find_commits(&AskCommits {
+                comparison: &comparison,
+                sandbox: *sandbox,
+                frozen,
+                scratch: &scratch(&self.home),
+            })?),
+            // Whoever names paths wants no more than these.
+            Commits::Bring | Commits::Leave => assessed,
+        };
         let changes = assessed.report.counts();
         if let Some(id) = promotion
             && assessed.report.is_clear()
-            && !changes.is_nothing()
+            && !assessed.report.is_nothing()
         {
             let unnamed = assessed.report.left_out.unnamed;
             if *exactly && (changes.merged + changes.kept + unnamed > 0) {
@@ -120,6 +140,11 @@ impl Inner {
     fn promoting(&self) -> std::sync::MutexGuard<'_, ()> {
         self.promoting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// Where commits are gathered; whoever promotes has it alone.
+pub(super) fn scratch(home: &Path) -> PathBuf {
+    home.join("scratch")
 }
 
 pub(super) fn promotions(home: &Path) -> PathBuf {

@@ -1,7 +1,7 @@
 //! `zeno promote`.
 
 use model::problem::Exit;
-use model::promotion::{PromoteRequest, Promoted, Resolutions};
+use model::promotion::{Commits, PromoteRequest, Promoted, Resolutions};
 
 use crate::args::promote::Promote;
 use crate::caller::Caller;
@@ -22,6 +22,7 @@ pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<
     let request = PromoteRequest {
         paths: typed.paths.iter().map(|path| caller.absolute(path).into()).collect(),
         resolutions,
+        commits: if typed.no_commits { Commits::Leave } else { Commits::Bring },
         allow_executes: typed.allow_executes,
         dry_run: typed.dry_run,
         commands: typed.commands.clone(),

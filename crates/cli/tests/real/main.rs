@@ -6,6 +6,7 @@
 
 mod api;
 mod bad_input;
+mod commits;
 mod daemon;
 mod diff;
 mod doctor;

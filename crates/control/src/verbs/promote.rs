@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use backends::native::Candidate;
+use backends::native::{Candidate, Summary};
 use model::diff::Detail;
 use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
 use model::{Code, Digest, Problem, PromotionId, VerdictId};
@@ -57,19 +57,21 @@ impl Control {
             let home = sealed.request.context.home().map(Path::to_owned);
             let made = record.sandbox.created;
             let exactly = verdict.is_some();
-            let candidate = Candidate { saved: sealed.saved, request, made, home, exactly };
+            let sandbox = slot.id;
+            let candidate = Candidate { sandbox, saved: sealed.saved, request, made, home, exactly };
             if dry_run {
                 let assessment = control.inner.native.assess(candidate).await?;
                 return Ok(Promoted::Planned { assessment });
             }
             let promotion = Promotion {
                 id: PromotionId::from_bits(random()?),
-                sandbox: slot.id,
+                sandbox,
                 digest: Some(state.digest.to_string()),
                 when: store::now(),
                 actor,
                 root,
                 counts: Default::default(),
+                commits: Vec::new(),
                 state: PromotionState::Applying,
                 verdict,
                 forced,
@@ -94,11 +96,11 @@ impl Control {
                 return Err(problem);
             }
         };
-        let counts = assessment.counts();
-        let is_applied = assessment.is_clear() && !counts.is_nothing();
+        let is_applied = assessment.is_clear() && !assessment.is_nothing();
         if is_applied {
             promotion.state = PromotionState::Applied;
-            promotion.counts = counts;
+            promotion.counts = assessment.counts();
+            promotion.commits.clone_from(&assessment.commits);
         } else {
             promotion.state = PromotionState::Failed;
         }
@@ -164,13 +166,16 @@ impl Control {
         }
     }
 
-    async fn recover_promotion(&self, promotion: Promotion) {
-        let recovered = match self.inner.native.recover_promotion(promotion.id).await {
+    async fn recover_promotion(&self, mut promotion: Promotion) {
+        let (state, summary) = match self.inner.native.recover_promotion(promotion.id).await {
             Ok(recovered) => recovered,
             Err(problem) => return logged(None, "finish a promotion", Err(problem)),
         };
-        if recovered != promotion.state {
-            let written = self.write_promotion(&Promotion { state: recovered, ..promotion }).await;
+        if state != promotion.state {
+            if let Some(Summary { counts, commits }) = summary.filter(|_| state == PromotionState::Applied) {
+                (promotion.counts, promotion.commits) = (counts, commits);
+            }
+            let written = self.write_promotion(&Promotion { state, ..promotion }).await;
             logged(None, "record what became of a promotion", written);
         }
     }

@@ -1,5 +1,6 @@
 //! Promotion: what a sandbox changed, brought into reality, and what stands in the way.
 
+mod commits;
 mod executes;
 mod matrix;
 
@@ -9,11 +10,13 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::caveat::Caveat;
 use crate::diff::Entry;
 use crate::exec::Text;
 use crate::id::{PromotionId, SandboxId, VerdictId};
 use crate::sandbox::Actor;
 
+pub use commits::{CommitRef, Commits};
 pub use executes::{ExecutesList, ExecutesRule};
 pub use matrix::{Deed, Ground, Outcome, outcome};
 
@@ -31,6 +34,9 @@ pub struct Promotion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<Text>,
     pub counts: Counts,
+    /// What became of branches, tags and HEAD on which commits were made inside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<CommitRef>,
     pub state: PromotionState,
     /// What opened the gate, where checks are declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,6 +64,7 @@ pub struct PromoteRequest {
     /// Absolute. None: all of the workspace that git does not ignore.
     pub paths: Vec<Text>,
     pub resolutions: Resolutions,
+    pub commits: Commits,
     /// Promote, too, what executes on the host by itself.
     pub allow_executes: bool,
     /// Only say what would be done.
@@ -125,10 +132,22 @@ pub struct Assessment {
     pub refused: Vec<Refusal>,
     /// What would execute on the host by itself, and was not allowed.
     pub executes: Vec<Executes>,
+    /// Branches, tags and HEAD that are not where they were, and where they are to be found in the real repository.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<CommitRef>,
     pub left_out: LeftOut,
+    /// What of the sandbox cannot be brought, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<Caveat>,
 }
 
 impl Assessment {
+    /// Is reality as it should be already?
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.counts().is_nothing() && self.commits.is_empty()
+    }
+
     /// May it be applied?
     #[must_use]
     pub fn is_clear(&self) -> bool {
@@ -374,7 +393,7 @@ pub struct LeftOut {
     /// Masked paths: never promoted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masked: Vec<Text>,
-    /// Git's own folders: never promoted as files.
+    /// Git's own folders: never promoted as files. Commits come as refs instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<Text>,
 }
