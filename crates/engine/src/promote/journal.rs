@@ -165,7 +165,8 @@ impl Journal {
     pub(super) fn drive_refs(&self, end: End, observe: &mut Observe<'_>) -> Result<(), PromoteError> {
         let Some(refs) = self.refs() else { return Ok(()) };
         observe(Step::Referring);
-        refs.drive(end).map_err(PromoteError::Commits)
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        refs.drive(end, folder).map_err(PromoteError::Commits)
     }
 }
 

@@ -15,6 +15,8 @@ pub enum CommitsError {
     Copy { path: PathBuf, source: io::Error },
     #[error("could not make a repository in `{path}`")]
     Scratch { path: PathBuf, source: io::Error },
+    #[error("could not lock `{path}`, to write refs alone")]
+    Turn { path: PathBuf, source: io::Error },
     #[error("could not start git to {what}")]
     Start { what: &'static str, source: io::Error },
     #[error("could not wait for git to {what}")]

@@ -52,8 +52,13 @@ impl Git {
 
     /// Runs, whether it succeeds or not.
     pub(super) fn run(&self, call: Call<'_>, input: &[u8]) -> Result<Answer, CommitsError> {
+        let stdin = filled(input).map_err(|source| CommitsError::Start { what: call.what, source })?;
+        self.run_with(call, stdin)
+    }
+
+    /// The same, with this file to read from.
+    pub(super) fn run_with(&self, call: Call<'_>, stdin: File) -> Result<Answer, CommitsError> {
         let failed = |source| CommitsError::Start { what: call.what, source };
-        let stdin = filled(input).map_err(failed)?;
         let mut stdout = filled(b"").map_err(failed)?;
         let written = stdout.try_clone().map_err(failed)?;
         let mut answer = self.pipe(call, stdin, written)?;
@@ -150,5 +155,5 @@ const SETTINGS: [&str; 7] = [
 ];
 const FOLDERS: &str =
     "/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/home/linuxbrew/.linuxbrew/bin";
-const PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 const LONGEST_COMPLAINT: u64 = 16 << 10;
