@@ -14,6 +14,7 @@ mod exec;
 mod files;
 mod home;
 mod http;
+mod killed;
 mod lifecycle;
 mod limits;
 mod promote;
