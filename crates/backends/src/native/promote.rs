@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::promote::{
-    Ask, AskCommits, Left, Recovered, Summary, apply, assess, find_commits, recover, summary, undo,
+    Ask, AskCommits, Left, Recovered, Summary, apply, assess, find_commits, forget, kept, recover, summary,
+    undo,
 };
 use jiff::Timestamp;
 use model::exec::Text;
 use model::promotion::{Assessment, Commits, PromoteRequest, PromotionState};
+use model::units::Size;
 use model::{Problem, PromotionId, SandboxId};
 
 use super::problem::NativeError;
-use super::{Inner, Native, Saved};
+use super::{Inner, Native, Saved, disk};
 
 /// What is to be promoted.
 #[derive(Clone, Debug)]
@@ -52,6 +54,30 @@ impl Native {
         let work = tokio::task::spawn_blocking(move || {
             let _turn = native.0.promoting();
             undo(&native.0.promotion(id), &leave, &mut |_step| ()).map_err(NativeError::from)
+        });
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// Bytes that are kept of what a promotion displaced; `None` if nothing of it is there any more.
+    pub async fn kept_by(&self, id: PromotionId) -> Result<Option<Size>, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let folder = native.0.promotion(id);
+            if !folder.is_dir() {
+                return Ok(None);
+            }
+            let sizes = kept(&folder)?.into_iter().map(|path| disk::used(&path).map(|size| size.0));
+            sizes.sum::<Result<u64, NativeError>>().map(|sum| Some(Size(sum)))
+        });
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// Removes all that is kept of a promotion.
+    pub async fn forget_promotion(&self, id: PromotionId) -> Result<(), Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let _turn = native.0.promoting();
+            forget(&native.0.promotion(id)).map_err(NativeError::from)
         });
         Ok(work.await.map_err(NativeError::from)??)
     }

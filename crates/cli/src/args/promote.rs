@@ -48,12 +48,14 @@ pub(crate) struct Promote {
 }
 
 /// List what was brought into reality
+///
+/// What was there before is kept for 7 days, or until it is taken back; then `zeno gc` and zeno itself remove it.
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Promotions {}
 
 /// Take a promotion back
 ///
-/// Restores what was there before, unless it has changed since.
+/// Restores what was there before, unless it has changed since. Possible for 7 days.
 #[derive(Debug, PartialEq, Eq, Args)]
 #[command(after_long_help = "Examples:
   zeno undo

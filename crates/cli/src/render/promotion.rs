@@ -51,7 +51,7 @@ pub(crate) fn list(promotions: &[Promotion], now: Timestamp, paint: Paint) -> St
         .map(|promotion| {
             [
                 promotion.id.to_string(),
-                state(promotion.state).to_owned(),
+                state(promotion).to_owned(),
                 age(promotion.when, now),
                 promotion.sandbox.to_string(),
                 summary(promotion.counts, &promotion.commits),
@@ -176,8 +176,9 @@ fn summary(counts: Counts, commits: &[CommitRef]) -> String {
     if parts.is_empty() { "nothing to promote".to_owned() } else { parts.join(", ") }
 }
 
-fn state(state: PromotionState) -> &'static str {
-    match state {
+fn state(promotion: &Promotion) -> &'static str {
+    match promotion.state {
+        PromotionState::Applied if promotion.forgotten => "for good",
         PromotionState::Applying => "applying",
         PromotionState::Applied => "applied",
         PromotionState::Failed => "failed",

@@ -128,21 +128,26 @@ fn a_hostile_repository_brings_its_commits_and_nothing_else() {
     let home = Home::new();
     let yard = Yard::new(&home);
     let trap = home.yard().join("trap");
-    let id = yard.sandbox(&home, &yard.clone, "box");
     let spring = format!("touch {}", trap.display());
+    // Not even the user's own: nobody asked git for anything.
+    let hook = yard.clone.join(".git/hooks/reference-transaction");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, format!("#!/bin/sh\n{spring}\n")).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    let id = yard.sandbox(&home, &yard.clone, "box");
     let hooks =
         "reference-transaction post-update pre-receive update post-receive pre-push fsmonitor-watchman";
     inside(
         &home,
         "box",
         &format!(
-            "echo a > a && git add a && git commit -qm a && tip=$(git rev-parse HEAD)
+            "echo a > a && git add a && git commit -qm a && tip=$(git rev-parse HEAD) first=$(git rev-parse HEAD~1)
              for hook in {hooks}; do printf '#!/bin/sh\\n{spring}\\n' > .git/hooks/$hook; chmod 755 .git/hooks/$hook; done
              git config core.fsmonitor '{spring}'; git config core.sshCommand '{spring}'; git config core.hooksPath .git/hooks
              git config uploadpack.packObjectsHook '{spring}'; git config core.alternateRefsCommand '{spring}'
              git config extensions.worktreeConfig true; git config core.gitProxy '{spring}'
              echo /etc > .git/objects/info/alternates; echo ../../../.. > .git/commondir
-             mkdir -p .git/refs/replace; git rev-parse HEAD~1 > .git/refs/replace/$tip
+             mkdir -p .git/refs/replace; echo $first > .git/refs/replace/$tip
              mkdir -p .git/refs/heads/odd; echo $tip > '.git/refs/heads/odd/a..b'; echo $tip > '.git/refs/heads/odd/x.lock'
              echo $tip > '.git/refs/heads/odd/new
 line'; echo ref: refs/heads/main > .git/refs/heads/symbolic; ln -s /etc/passwd .git/refs/heads/linked

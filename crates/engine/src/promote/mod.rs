@@ -43,7 +43,7 @@ pub use apply::apply;
 pub use assess::{Assessed, assess};
 pub use commits::{AskCommits, Commits, CommitsError, find_commits};
 pub use error::PromoteError;
-pub use finish::{Left, forget};
+pub use finish::{Left, forget, kept};
 pub use journal::{Summary, summary};
 pub use recover::{Recovered, recover};
 pub use undo::undo;

@@ -6,7 +6,7 @@ mod matrix;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,28 @@ pub struct Promotion {
     /// Promoted past a closed gate, because the actor said so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
+    /// What was there before is not kept any more: it cannot be taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forgotten: bool,
 }
+
+impl Promotion {
+    /// Is what it displaced still to be kept? Until it is taken back, or for [`KEPT`].
+    #[must_use]
+    pub fn keeps(&self, now: Timestamp) -> bool {
+        match self.state {
+            PromotionState::Applying => true,
+            PromotionState::Undone => false,
+            // One that failed may hold what it could not put back, because somebody else was there first.
+            PromotionState::Applied | PromotionState::Failed => {
+                !self.forgotten && now.duration_since(self.when) < KEPT
+            }
+        }
+    }
+}
+
+/// How long a promotion can be taken back.
+pub const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -94,6 +115,7 @@ pub enum Promoted {
 pub struct UndoRequest {
     /// Absolute paths that stay as they are now, because they have changed since.
     pub leave: Vec<Text>,
+    pub actor: Actor,
 }
 
 /// How many paths were, or would be, touched in which way.
@@ -401,6 +423,32 @@ pub struct LeftOut {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kept_until_it_is_taken_back_or_a_week_has_passed() {
+        let mut promotion = Promotion {
+            id: PromotionId::from_bits(1),
+            sandbox: SandboxId::from_bits(1),
+            digest: None,
+            when: Timestamp::UNIX_EPOCH,
+            actor: Actor::default(),
+            root: None,
+            counts: Counts::default(),
+            commits: Vec::new(),
+            state: PromotionState::Applied,
+            verdict: None,
+            forced: false,
+            forgotten: false,
+        };
+        let day = |number: i64| Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * number);
+        assert!(promotion.keeps(day(6)) && !promotion.keeps(day(7)));
+        promotion.state = PromotionState::Failed;
+        assert!(promotion.keeps(day(6)) && !promotion.keeps(day(7)));
+        promotion.state = PromotionState::Applying;
+        assert!(promotion.keeps(day(8)), "it is not known yet what it will need");
+        promotion.state = PromotionState::Undone;
+        assert!(!promotion.keeps(day(0)));
+    }
 
     #[test]
     fn the_nearest_decision_counts() {
