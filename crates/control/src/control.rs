@@ -28,6 +28,8 @@ pub(crate) struct Inner {
     /// Whoever makes or uses layers holds this, so that nobody collects what is not recorded yet. Asked for only after the
     /// turn of a sandbox, never before it: who collects holds it alone.
     pub(crate) layers: tokio::sync::RwLock<()>,
+    /// Whoever takes a promotion back or forgets it holds this, so that nobody does the other meanwhile.
+    pub(crate) undoing: tokio::sync::Mutex<()>,
     /// Whoever changes something holds a permit; shutting down takes them all.
     gate: Arc<Semaphore>,
     closing: watch::Sender<bool>,
@@ -68,8 +70,8 @@ impl Control {
     pub async fn open(home: &Path, native: Native) -> Result<Self, Error> {
         let store = Store::open(home).map_err(|source| Error::Open { home: home.to_owned(), source })?;
         let gate = Arc::new(Semaphore::new(AT_ONCE as usize));
-        let (slots, layers) = Default::default();
-        let inner = Inner { store, native, slots, layers, gate, closing: watch::Sender::new(false) };
+        let (slots, layers, undoing) = Default::default();
+        let inner = Inner { store, native, slots, layers, undoing, gate, closing: watch::Sender::new(false) };
         let control = Self { inner: Arc::new(inner) };
         control.hold_snapshots().await?;
         control.reconcile().await?;

@@ -1,7 +1,7 @@
 //! What callers are told when a verb cannot do what it was asked, with the command to use next.
 
 use model::exec::Text;
-use model::{Code, Name, Problem, Sandbox, SandboxId, Snapshot, State};
+use model::{Code, Name, Problem, PromotionId, Sandbox, SandboxId, Snapshot, State};
 
 use crate::names::Noun;
 use crate::store;
@@ -50,6 +50,18 @@ pub(crate) fn foreign_snapshot(label: &str, snapshot: &Snapshot) -> Problem {
 pub(crate) fn no_snapshot_yet(label: &str) -> Problem {
     Problem::new(Code::NotFound, format!("sandbox `{label}` stands on no snapshot"))
         .hint(format!("make one first: `zeno snapshot {label}`"))
+}
+
+/// What it displaced is gone.
+pub(crate) fn forgotten(promotion: PromotionId) -> Problem {
+    let days = model::promotion::KEPT.as_hours() / 24;
+    Problem::new(
+        Code::Refused,
+        format!(
+            "`{promotion}` cannot be taken back any more: what was there before was kept for {days} days"
+        ),
+    )
+    .hint("git may still have it: git log -p, git stash list")
 }
 
 /// What passed the checks is not what is there now.

@@ -204,4 +204,6 @@ pub enum GarbageKind {
     Capture,
     /// The folder of a sandbox that is gone, or a part of one that was never finished.
     Leftover,
+    /// What a promotion displaced, that was taken back or is too old to be.
+    Promotion,
 }

@@ -44,6 +44,7 @@ use tokio::net::UnixStream;
 
 use store::Stored;
 
+pub use engine::promote::Summary;
 pub use host::doctor;
 pub use problem::NativeError;
 pub use promote::Candidate;
@@ -135,6 +136,13 @@ impl Native {
         let masks = Masks::built_in();
         let captures = Captures::open(&home.join("captures"), live, masks.workspace.clone())?;
         let layers = Layers::open(&home)?;
+        if let Err(error) = engine::remove::tree(&promote::scratch(&home)) {
+            // A git that outlived the last daemon may still be at work there. Whoever needs it next tries again.
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the scratch of a promotion stays behind"
+            );
+        }
         recover(&home, &captures, &layers, &machine)?;
         let squashed = squash::Squashed::read(&layers)?;
         stock::sweep(&home)?;

@@ -10,7 +10,7 @@ use engine::image::ImageError;
 use engine::launcher::LauncherError;
 use engine::layers::LayerError;
 use engine::machine::DiskImages;
-use engine::promote::PromoteError;
+use engine::promote::{CommitsError, PromoteError};
 use engine::view::ViewError;
 use model::{Code, Problem};
 
@@ -58,6 +58,8 @@ pub enum NativeError {
     Unjudged { merged: u64, left: u64 },
     #[error("could not promote")]
     Promote(#[from] PromoteError),
+    #[error("could not promote the commits made inside")]
+    Commits(#[from] CommitsError),
     #[error("could not talk to the sandbox")]
     Talk(#[source] io::Error),
     #[error("could not signal the sandbox")]
@@ -112,6 +114,9 @@ impl From<NativeError> for Problem {
             NativeError::Promote(PromoteError::MovedOn { .. } | PromoteError::Left { .. }) => {
                 Self::from_error(Code::Conflict, &error)
                     .hint("see what stands in the way: zeno promote SANDBOX --dry-run")
+            }
+            NativeError::Commits(_) | NativeError::Promote(PromoteError::Commits(_)) => {
+                Self::from_error(Code::Refused, &error).hint("promote the files without them: --no-commits")
             }
             NativeError::Unjudged { .. } => Self::from_error(Code::Conflict, &error)
                 .hint("something changed here while the checks ran: promote it again"),

@@ -6,19 +6,26 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::diff::Comparison;
-use engine::promote::{Ask, Left, Purpose, Recovered, apply, assess, recover, undo};
+use engine::promote::{
+    Ask, AskCommits, Left, Purpose, Recovered, Summary, apply, assess, find_commits, forget, kept, recover,
+    summary, undo,
+};
 use jiff::Timestamp;
 use model::exec::Text;
-use model::promotion::{Assessment, PromoteRequest, PromotionState};
-use model::{Problem, PromotionId};
+use model::promotion::{Assessment, Commits, PromoteRequest, PromotionState};
+use model::units::Size;
+use model::{Problem, PromotionId, SandboxId};
 
 use super::problem::NativeError;
-use super::{Inner, Native, Saved};
+use super::{Inner, Native, Saved, disk};
 
 /// What is to be promoted.
 #[derive(Clone, Debug)]
 pub struct Candidate {
+    pub sandbox: SandboxId,
     pub saved: Saved,
+    /// The state whose commits are brought, if that is another one.
+    pub committed: Option<Saved>,
     pub request: PromoteRequest,
     /// When its sandbox was made.
     pub made: Timestamp,
@@ -54,14 +61,44 @@ impl Native {
         Ok(work.await.map_err(NativeError::from)??)
     }
 
-    /// Finishes what a daemon that is gone had begun.
-    pub async fn recover_promotion(&self, id: PromotionId) -> Result<PromotionState, Problem> {
+    /// Bytes that are kept of what a promotion displaced; `None` if nothing of it is there any more.
+    pub async fn kept_by(&self, id: PromotionId) -> Result<Option<Size>, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let folder = native.0.promotion(id);
+            if !folder.is_dir() {
+                return Ok(None);
+            }
+            let sizes = kept(&folder)?.into_iter().map(|path| disk::used(&path).map(|size| size.0));
+            sizes.sum::<Result<u64, NativeError>>().map(|sum| Some(Size(sum)))
+        });
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// Removes all that is kept of a promotion.
+    pub async fn forget_promotion(&self, id: PromotionId) -> Result<(), Problem> {
         let native = self.clone();
         let work = tokio::task::spawn_blocking(move || {
             let _turn = native.0.promoting();
-            recover(&native.0.promotion(id), &mut |_step| ()).map_err(NativeError::from)
+            forget(&native.0.promotion(id)).map_err(NativeError::from)
         });
-        Ok(match work.await.map_err(NativeError::from)?? {
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// Finishes what a daemon that is gone had begun. Says what came of it, and what it was about, if it came so far.
+    pub async fn recover_promotion(
+        &self,
+        id: PromotionId,
+    ) -> Result<(PromotionState, Option<Summary>), Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let _turn = native.0.promoting();
+            let folder = native.0.promotion(id);
+            let recovered = recover(&folder, &mut |_step| ())?;
+            Ok::<_, NativeError>((recovered, summary(&folder)?))
+        });
+        let (recovered, summary) = work.await.map_err(NativeError::from)??;
+        let state = match recovered {
             Recovered::Old { left } => {
                 for Left { path, kept } in left {
                     let (path, kept) = (path.display(), kept.display());
@@ -71,7 +108,8 @@ impl Native {
             }
             Recovered::New => PromotionState::Applied,
             Recovered::Undone => PromotionState::Undone,
-        })
+        };
+        Ok((state, summary))
     }
 }
 
@@ -85,10 +123,22 @@ impl Inner {
         let comparison = self.sealed_comparison(&candidate.saved.0)?;
         let wish = Wish::of(candidate);
         let assessed = assess(&wish.ask(&comparison, Purpose::Apply))?;
+        let committed = candidate.committed.as_ref().unwrap_or(&candidate.saved);
+        let commits = self.sealed_comparison(&committed.0)?;
+        let assessed = match candidate.request.commits {
+            Commits::Bring if wish.paths.is_empty() => assessed.with_commits(find_commits(&AskCommits {
+                comparison: &commits,
+                sandbox: candidate.sandbox,
+                frozen: committed.0.frozen.as_ref(),
+                scratch: &scratch(&self.home),
+            })?),
+            // Whoever names paths wants no more than these.
+            Commits::Bring | Commits::Leave => assessed,
+        };
         let changes = assessed.report.counts();
         if let Some(id) = promotion
             && assessed.report.is_clear()
-            && !changes.is_nothing()
+            && !assessed.report.is_nothing()
         {
             let unnamed = assessed.report.left_out.unnamed;
             if candidate.exactly && (changes.merged + changes.kept + unnamed > 0) {
@@ -107,6 +157,11 @@ impl Inner {
     pub(super) fn promoting(&self) -> std::sync::MutexGuard<'_, ()> {
         self.promoting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// Where commits are gathered; whoever promotes has it alone.
+pub(super) fn scratch(home: &Path) -> PathBuf {
+    home.join("scratch")
 }
 
 pub(super) fn promotions(home: &Path) -> PathBuf {

@@ -12,8 +12,10 @@ use super::which::Which;
 ///
 /// By default everything in the workspace that git does not ignore. Where the same file changed here meanwhile, text is
 /// merged if it can be; what cannot is a conflict, and nothing is changed. Git's own folders, masked files, devices and
-/// set-user-id bits are never promoted. What was there before is kept for `zeno undo`.
+/// set-user-id bits are never promoted. Commits made inside arrive as refs/zeno/SANDBOX/..., and no ref of yours is
+/// touched. What was there before is kept for `zeno undo`.
 #[derive(Debug, PartialEq, Eq, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 #[command(after_long_help = "Examples:
   zeno promote web --dry-run
   zeno promote web
@@ -31,6 +33,9 @@ pub(crate) struct Promote {
     /// Whose version wins in a conflict: `ours` (the sandbox's), `theirs`, `abort`; for one path `PATH=ours` (repeatable)
     #[arg(long, value_name = "[PATH=]WHOSE")]
     pub(crate) on_conflict: Vec<Decision>,
+    /// Leave commits made inside where they are; `--paths` leaves them, too
+    #[arg(long)]
+    pub(crate) no_commits: bool,
     /// Promote, too, what executes here by itself: editor tasks, .envrc, hooks of tools
     #[arg(long)]
     pub(crate) allow_executes: bool,
@@ -64,12 +69,14 @@ pub(crate) struct Refresh {
 }
 
 /// List what was brought into reality
+///
+/// What was there before is kept for 7 days, or until it is taken back; then `zeno gc` and zeno itself remove it.
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Promotions {}
 
 /// Take a promotion back
 ///
-/// Restores what was there before, unless it has changed since.
+/// Restores what was there before, unless it has changed since. Possible for 7 days.
 #[derive(Debug, PartialEq, Eq, Args)]
 #[command(after_long_help = "Examples:
   zeno undo

@@ -3,10 +3,13 @@
 use std::fmt::Display;
 
 use model::Name;
-use model::event::{Event, EventData, SnapshotChange, SnapshotChangeKind, Transition};
+use model::event::{
+    Event, EventData, PromotionChange, PromotionChangeKind, RaceEnded, SnapshotChange, SnapshotChangeKind,
+    Transition, VerdictGiven,
+};
 
 use super::paint::Paint;
-use super::words::clean;
+use super::words::{clean, count};
 
 pub(crate) fn event(event: &Event, paint: Paint) -> String {
     let (name, told) = match &event.data {
@@ -17,6 +20,9 @@ pub(crate) fn event(event: &Event, paint: Paint) -> String {
             let snapshot = called(change.name.as_ref(), &change.snapshot);
             (called(change.sandbox_name.as_ref(), &change.sandbox), said(change, &snapshot))
         }
+        EventData::Promotion(change) => (change.sandbox.to_string(), promoted(change)),
+        EventData::Verdict(given) => (called(given.sandbox_name.as_ref(), &given.sandbox), judged(given)),
+        EventData::Race(ended) => (ended.race.to_string(), raced(ended)),
     };
     let number = paint.dim(&format!("{:>5}", event.sequence));
     let time = paint.dim(&event.time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
@@ -41,6 +47,26 @@ fn said(change: &SnapshotChange, snapshot: &str) -> String {
         SnapshotChangeKind::Made => format!("snapshot {snapshot} made  {}", change.reason),
         SnapshotChangeKind::Removed => format!("snapshot {snapshot} removed"),
         SnapshotChangeKind::RolledBack => format!("rolled back to {snapshot}"),
+    }
+}
+
+fn promoted(change: &PromotionChange) -> String {
+    let forced = if change.forced { "  past its gate" } else { "" };
+    match change.change {
+        PromotionChangeKind::Promoted => format!("promoted as {}{forced}", change.promotion),
+        PromotionChangeKind::Undone => format!("promotion {} undone", change.promotion),
+    }
+}
+
+fn judged(given: &VerdictGiven) -> String {
+    format!("verdict {}  {}", given.verdict, given.outcome)
+}
+
+fn raced(ended: &RaceEnded) -> String {
+    let ran = count(ended.candidates, "candidate", "candidates");
+    match &ended.winner {
+        Some(winner) => format!("race of {ran} won by {winner}"),
+        None => format!("race of {ran} without a winner"),
     }
 }
 

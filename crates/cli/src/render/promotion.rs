@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::exec::Text;
 use model::promotion::{
-    Action, Assessment, Conflict, Counts, Did, LeftOut, Promoted, Promotion, PromotionState, Side,
+    Action, Assessment, CommitRef, Conflict, Counts, Did, LeftOut, Promoted, Promotion, PromotionState, Side,
 };
 
 use super::paint::Paint;
@@ -14,35 +14,35 @@ use crate::args::which::Which;
 pub(crate) fn promoted(promoted: &Promoted, sandbox: &Which, paint: Paint) -> String {
     match promoted {
         Promoted::Done { promotion, assessment } => {
+            let id = promotion.id;
             actions(assessment, paint)
-                + &left_out(&assessment.left_out)
+                + &commits(&assessment.commits)
+                + &seen(&assessment.commits)
+                + &left_out(assessment)
                 + &format!(
-                    "{} as {}  (take it back: zeno undo {})\n",
-                    summary(promotion.counts),
-                    promotion.id,
-                    promotion.id
+                    "{} as {id}  (take it back: zeno undo {id})\n",
+                    summary(promotion.counts, &promotion.commits)
                 )
         }
         Promoted::Planned { assessment } => {
-            let counts = assessment.counts();
-            let is_clear = assessment.is_clear();
             let what = actions(assessment, paint)
+                + &commits(&assessment.commits)
                 + &obstacles(assessment, sandbox, paint)
-                + &left_out(&assessment.left_out);
-            match (summary(counts).as_str(), is_clear) {
-                ("nothing to promote", true) => what + "nothing to promote\n",
-                (_, true) => what + "nothing was changed: this is what `zeno promote` would do\n",
+                + &left_out(assessment);
+            match (assessment.is_nothing(), assessment.is_clear()) {
+                (true, true) => what + "nothing to promote\n",
+                (false, true) => what + "nothing was changed: this is what `zeno promote` would do\n",
                 (_, false) => what,
             }
         }
         Promoted::Blocked { assessment } => {
-            obstacles(assessment, sandbox, paint) + &left_out(&assessment.left_out) + "nothing was changed\n"
+            obstacles(assessment, sandbox, paint) + &left_out(assessment) + "nothing was changed\n"
         }
     }
 }
 
 pub(crate) fn undone(promotion: &Promotion) -> String {
-    format!("undone: {} ({})\n", promotion.id, summary(promotion.counts))
+    format!("undone: {} ({})\n", promotion.id, summary(promotion.counts, &promotion.commits))
 }
 
 pub(crate) fn list(promotions: &[Promotion], now: Timestamp, paint: Paint) -> String {
@@ -51,10 +51,10 @@ pub(crate) fn list(promotions: &[Promotion], now: Timestamp, paint: Paint) -> St
         .map(|promotion| {
             [
                 promotion.id.to_string(),
-                state(promotion.state).to_owned(),
+                state(promotion).to_owned(),
                 age(promotion.when, now),
                 promotion.sandbox.to_string(),
-                summary(promotion.counts),
+                summary(promotion.counts, &promotion.commits),
             ]
         })
         .collect();
@@ -75,6 +75,24 @@ fn actions(assessment: &Assessment, paint: Paint) -> String {
         Some(format!("  {word}  {}\n", shown(&planned.path)))
     });
     shown.collect()
+}
+
+/// Where commits made inside are to be found.
+fn commits(commits: &[CommitRef]) -> String {
+    let lines = commits.iter().map(|brought| {
+        let what = if brought.inside.starts_with("refs/tags/") { "tag" } else { "on" };
+        let number = match brought.commits {
+            0 => String::new(),
+            number => count(number, "commit", "commits") + " ",
+        };
+        format!("  {number}{what} {} -> {}\n", clean(brought.short()), clean(&brought.outside))
+    });
+    lines.collect()
+}
+
+fn seen(commits: &[CommitRef]) -> String {
+    let line = |first: &CommitRef| format!("see what was committed: git log {}\n", clean(&first.outside));
+    commits.first().map(line).unwrap_or_default()
 }
 
 pub(super) fn obstacles(assessment: &Assessment, sandbox: &Which, paint: Paint) -> String {
@@ -123,8 +141,8 @@ fn did(did: Did) -> &'static str {
     }
 }
 
-fn left_out(left: &LeftOut) -> String {
-    let LeftOut { ignored, machine, unnamed, masked, git } = left;
+fn left_out(assessment: &Assessment) -> String {
+    let LeftOut { ignored, machine, unnamed, masked, git } = &assessment.left_out;
     let mut parts = Vec::new();
     let mut add = |number: u64, what: &str| {
         if number > 0 {
@@ -136,25 +154,31 @@ fn left_out(left: &LeftOut) -> String {
     add(*unnamed, "not named");
     add(masked.len() as u64, "masked");
     add(git.len() as u64, "of git's own");
+    let caveats: String =
+        assessment.caveats.iter().map(|caveat| format!("caveat: {}\n", clean(&caveat.text))).collect();
     match parts.as_slice() {
-        [] => String::new(),
-        _ => format!("left out: {} (name what you want with --paths)\n", parts.join(", ")),
+        [] => caveats,
+        _ => caveats + &format!("left out: {} (name what you want with --paths)\n", parts.join(", ")),
     }
 }
 
-fn summary(counts: Counts) -> String {
+fn summary(counts: Counts, commits: &[CommitRef]) -> String {
     let Counts { deleted, created, modified, merged, kept: _, same: _ } = counts;
-    let parts: Vec<String> =
+    let mut parts: Vec<String> =
         [(created, "created"), (modified, "modified"), (merged, "merged"), (deleted, "deleted")]
             .into_iter()
             .filter(|(number, _)| *number > 0)
             .map(|(number, what)| format!("{} {what}", count(number, "path", "paths")))
             .collect();
+    if !commits.is_empty() {
+        parts.push(count(commits.len() as u64, "ref", "refs"));
+    }
     if parts.is_empty() { "nothing to promote".to_owned() } else { parts.join(", ") }
 }
 
-fn state(state: PromotionState) -> &'static str {
-    match state {
+fn state(promotion: &Promotion) -> &'static str {
+    match promotion.state {
+        PromotionState::Applied if promotion.forgotten => "for good",
         PromotionState::Applying => "applying",
         PromotionState::Applied => "applied",
         PromotionState::Failed => "failed",

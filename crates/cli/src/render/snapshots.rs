@@ -66,6 +66,7 @@ pub(crate) fn garbage(garbage: &Garbage) -> String {
             GarbageKind::Layer => "layer",
             GarbageKind::Capture => "capture",
             GarbageKind::Leftover => "leftover",
+            GarbageKind::Promotion => "promotion",
         };
         text += &format!("{kind:8}  {}  {}\n", clean(&item.name), item.size.rough());
     }

@@ -1,7 +1,7 @@
 //! `zeno promote`.
 
 use model::problem::Exit;
-use model::promotion::{Assessment, PromoteRequest, Promoted};
+use model::promotion::{Assessment, Commits, PromoteRequest, Promoted};
 
 use crate::args::promote::{Promote, resolutions};
 use crate::caller::Caller;
@@ -15,6 +15,7 @@ pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<
     let request = PromoteRequest {
         paths: typed.paths.iter().map(|path| caller.absolute(path).into()).collect(),
         resolutions: resolutions(&typed.on_conflict),
+        commits: if typed.no_commits { Commits::Leave } else { Commits::Bring },
         allow_executes: typed.allow_executes,
         dry_run: typed.dry_run,
         commands: typed.commands.clone(),

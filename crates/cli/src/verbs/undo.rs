@@ -12,8 +12,8 @@ use crate::render::promotion;
 
 pub(crate) async fn undo(typed: &Undo, invocation: &Invocation) -> Result<u8, Failure> {
     let caller = Caller::read()?;
-    let request =
-        UndoRequest { leave: typed.leave.iter().map(|path| caller.absolute(path).into()).collect() };
+    let leave = typed.leave.iter().map(|path| caller.absolute(path).into()).collect();
+    let request = UndoRequest { leave, ..UndoRequest::default() };
     let api = invocation.api().await?;
     let undone = Waiting::begin("undoing").watch(api.undo(typed.promotion.as_ref(), &request)).await?;
     invocation.answer(&undone, |_| promotion::undone(&undone))?;

@@ -6,6 +6,7 @@
 
 mod api;
 mod bad_input;
+mod commits;
 mod daemon;
 mod diff;
 mod doctor;
@@ -13,6 +14,7 @@ mod exec;
 mod files;
 mod home;
 mod http;
+mod killed;
 mod lifecycle;
 mod limits;
 mod promote;

@@ -33,6 +33,37 @@ fn what_was_done_inside_is_done_outside_and_undone() {
     assert_eq!(listing(&yard.path), before, "to the byte, mode and time");
     assert_eq!(home.zeno(&["undo"]).code, 6, "there is nothing left to undo");
     assert_eq!(home.json(&["promotions"])[0]["state"], "undone");
+    let events = home.ok(&["events", "--json"]);
+    let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let told: Vec<_> =
+        events.filter(|event| event["subject"] == id).map(|event| event["type"].clone()).collect();
+    assert_eq!(told, ["dev.zeno.promotion.promoted", "dev.zeno.promotion.undone"]);
+}
+
+#[test]
+fn what_was_displaced_is_kept_until_it_is_taken_back() {
+    let home = Home::new();
+    Yard::new(&home);
+    home.exec("box", "head -c 100000 /dev/zero > README; rm lines");
+    let id = home.json(&["promote", "box"])["promotion"]["id"].as_str().unwrap().to_owned();
+    let folder = home.path().join("promotions").join(&id);
+    home.ok(&["gc"]);
+    home.ok(&["undo"]);
+    assert!(folder.exists());
+    let found: Value = home.json(&["gc", "--dry-run"]);
+    let item = found["items"].as_array().unwrap().iter().find(|item| item["name"] == id.as_str());
+    assert_eq!(item.map(|item| &item["kind"]), Some(&Value::from("promotion")), "{found}");
+    assert!(folder.exists());
+    home.ok(&["gc"]);
+    assert!(!folder.exists());
+    assert_eq!(home.json(&["promotions"])[0]["state"], "undone", "it is still known");
+    assert_eq!(home.zeno(&["undo", &id]).code, 6);
+    home.crash();
+    assert_eq!(
+        home.json(&["promotions"])[0]["state"],
+        "undone",
+        "and the next daemon takes it for nothing else"
+    );
 }
 
 #[test]

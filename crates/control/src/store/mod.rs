@@ -135,9 +135,9 @@ impl Store {
         self.call(move |page| snapshots::set_saved(page.connection, &texts)).await
     }
 
-    /// Writes the record of a promotion, or writes it anew.
-    pub async fn write_promotion(&self, promotion: Promotion) -> Result<(), Error> {
-        self.call(move |page| promotions::write(page.connection, &promotion)).await
+    /// Writes the record of a promotion, or writes it anew. What has become of it is an event, by this actor.
+    pub async fn write_promotion(&self, promotion: Promotion, actor: Actor) -> Result<(), Error> {
+        self.call(move |page| promotions::write(page, &promotion, actor)).await
     }
 
     /// Oldest first.
@@ -152,7 +152,7 @@ impl Store {
     /// Writes down what checks said.
     pub async fn insert_verdict(&self, verdict: Verdict) -> Result<(), Error> {
         let row = verdicts::NewRow::of(verdict)?;
-        self.call(move |page| verdicts::insert(page.connection, &row)).await
+        self.call(move |page| verdicts::insert(page, &row)).await
     }
 
     /// Oldest first.
@@ -168,7 +168,7 @@ impl Store {
     /// Writes down what came of a race, and forgets the oldest beyond so many.
     pub async fn insert_race(&self, race: Race, kept: usize) -> Result<(), Error> {
         let row = races::NewRow::of(race)?;
-        self.call(move |page| races::insert(page.connection, &row, kept)).await
+        self.call(move |page| races::insert(page, &row, kept)).await
     }
 
     /// Oldest first.

@@ -1,14 +1,19 @@
 //! The records of races.
 
+use model::event::RaceEnded;
 use model::race::Race;
 use rusqlite::{Connection, params};
 
-use super::Error;
+use super::ledger::Page;
+use super::moves::write_event;
 use super::rows::json;
+use super::{Error, now};
 
 pub(super) struct NewRow {
     race: Race,
     record: String,
+    event: RaceEnded,
+    event_text: String,
 }
 
 impl NewRow {
@@ -16,24 +21,32 @@ impl NewRow {
     pub(super) fn of(race: Race) -> Result<Self, Error> {
         let id = race.id;
         let record = serde_json::to_string(&race).map_err(|source| Error::EncodeRace { id, source })?;
-        Ok(Self { race, record })
+        let event = RaceEnded {
+            race: id,
+            winner: race.winner.clone(),
+            winner_sandbox: race.winner_sandbox,
+            candidates: race.entries.len() as u64,
+            actor: race.actor,
+        };
+        let event_text = serde_json::to_string(&event).map_err(|source| Error::EncodeRace { id, source })?;
+        Ok(Self { race, record, event, event_text })
     }
 }
 
 /// Writes it, and forgets the oldest beyond so many.
-pub(super) fn insert(connection: &Connection, row: &NewRow, kept: usize) -> Result<(), Error> {
+pub(super) fn insert(page: &mut Page<'_>, row: &NewRow, kept: usize) -> Result<(), Error> {
     let Race { id, created, .. } = &row.race;
-    let write = || -> rusqlite::Result<()> {
+    let write = |page: &mut Page<'_>| -> rusqlite::Result<()> {
         let mut statement =
-            connection.prepare_cached("INSERT INTO races (id, created, record) VALUES (?1, ?2, ?3)")?;
+            page.connection.prepare_cached("INSERT INTO races (id, created, record) VALUES (?1, ?2, ?3)")?;
         statement.execute(params![id.to_string(), created.as_microsecond(), row.record])?;
-        let mut statement = connection.prepare_cached(
+        let mut statement = page.connection.prepare_cached(
             "DELETE FROM races WHERE id NOT IN (SELECT id FROM races ORDER BY created DESC, id LIMIT ?1)",
         )?;
         statement.execute([i64::try_from(kept).unwrap_or(i64::MAX)])?;
-        Ok(())
+        write_event(page, now(), &row.event_text, row.event.clone().into())
     };
-    write().map_err(|source| Error::InsertRace { id: *id, source })
+    write(page).map_err(|source| Error::InsertRace { id: *id, source })
 }
 
 /// Oldest first.

@@ -1,15 +1,20 @@
 //! The records of verdicts.
 
+use model::event::VerdictGiven;
 use model::verdict::Verdict;
 use model::{Digest, SandboxId, VerdictId};
 use rusqlite::{Connection, Row, params};
 
-use super::Error;
+use super::ledger::Page;
+use super::moves::write_event;
 use super::rows::{json, parsed};
+use super::{Error, now};
 
 pub(super) struct NewRow {
     verdict: Verdict,
     record: String,
+    event: VerdictGiven,
+    event_text: String,
 }
 
 impl NewRow {
@@ -17,14 +22,24 @@ impl NewRow {
     pub(super) fn of(verdict: Verdict) -> Result<Self, Error> {
         let id = verdict.id;
         let record = serde_json::to_string(&verdict).map_err(|source| Error::EncodeVerdict { id, source })?;
-        Ok(Self { verdict, record })
+        let event = VerdictGiven {
+            verdict: id,
+            sandbox: verdict.sandbox,
+            sandbox_name: verdict.sandbox_name.clone(),
+            outcome: verdict.outcome,
+            digest: verdict.digest,
+            actor: verdict.actor,
+        };
+        let event_text =
+            serde_json::to_string(&event).map_err(|source| Error::EncodeVerdict { id, source })?;
+        Ok(Self { verdict, record, event, event_text })
     }
 }
 
-pub(super) fn insert(connection: &Connection, row: &NewRow) -> Result<(), Error> {
+pub(super) fn insert(page: &mut Page<'_>, row: &NewRow) -> Result<(), Error> {
     let Verdict { id, sandbox, digest, created, .. } = &row.verdict;
-    let write = || -> rusqlite::Result<()> {
-        let mut statement = connection.prepare_cached(
+    let write = |page: &mut Page<'_>| -> rusqlite::Result<()> {
+        let mut statement = page.connection.prepare_cached(
             "INSERT INTO verdicts (id, sandbox, digest, created, record) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
         statement.execute(params![
@@ -34,9 +49,9 @@ pub(super) fn insert(connection: &Connection, row: &NewRow) -> Result<(), Error>
             created.as_microsecond(),
             row.record
         ])?;
-        Ok(())
+        write_event(page, now(), &row.event_text, row.event.clone().into())
     };
-    write().map_err(|source| Error::InsertVerdict { id: *id, source })
+    write(page).map_err(|source| Error::InsertVerdict { id: *id, source })
 }
 
 /// Which verdicts.

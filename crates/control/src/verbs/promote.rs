@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use backends::native::Candidate;
+use backends::native::{Candidate, Summary};
 use model::diff::Detail;
 use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
+use model::sandbox::Actor;
 use model::{Code, Digest, Problem, PromotionId, SnapshotId, VerdictId};
 
 use super::snapshot::random;
@@ -45,14 +46,18 @@ impl Control {
             // Until the end: what was sealed may be nobody else's.
             let _layers = control.inner.layers.read().await;
             let record = control.record(&slot).await?;
-            let (saved, made_with) = match &gate {
+            let (saved, committed, made_with) = match &gate {
                 Gate::Previewed { snapshot, .. } => {
                     let previewed = control.find_snapshot(&snapshot.to_string()).await?;
-                    (previewed.saved, previewed.request)
+                    let committed = match previewed.snapshot.parent {
+                        Some(sealed) => Some(control.find_snapshot(&sealed.to_string()).await?.saved),
+                        None => None,
+                    };
+                    (previewed.saved, committed, previewed.request)
                 }
                 Gate::None | Gate::Forced | Gate::Passed { .. } => {
                     let sealed = control.seal(&slot, &record).await?;
-                    (sealed.saved, sealed.request)
+                    (sealed.saved, None, sealed.request)
                 }
             };
             let state = control.inner.native.sealed_state(&saved, Detail::Paths).await?;
@@ -69,22 +74,25 @@ impl Control {
             let home = made_with.context.home().map(Path::to_owned);
             let made = record.sandbox.created;
             let exactly = verdict.is_some();
-            let candidate = Candidate { saved, request, made, home, exactly };
+            let sandbox = slot.id;
+            let candidate = Candidate { sandbox, saved, committed, request, made, home, exactly };
             if dry_run {
                 let assessment = control.inner.native.assess(candidate).await?;
                 return Ok(Promoted::Planned { assessment });
             }
             let promotion = Promotion {
                 id: PromotionId::from_bits(random()?),
-                sandbox: slot.id,
+                sandbox,
                 digest: Some(state.digest.to_string()),
                 when: store::now(),
                 actor,
                 root,
                 counts: Default::default(),
+                commits: Vec::new(),
                 state: PromotionState::Applying,
                 verdict,
                 forced,
+                forgotten: false,
             };
             control.apply_promotion(promotion, candidate).await
         })
@@ -97,7 +105,7 @@ impl Control {
         candidate: Candidate,
     ) -> Result<Promoted, Problem> {
         // Written before anything is touched, so that whoever comes after a crash knows where to look.
-        self.write_promotion(&promotion).await?;
+        self.write_promotion(&promotion, promotion.actor).await?;
         let applied = self.inner.native.promote(promotion.id, candidate).await;
         let assessment = match applied {
             Ok(assessment) => assessment,
@@ -106,15 +114,15 @@ impl Control {
                 return Err(problem);
             }
         };
-        let counts = assessment.counts();
-        let is_applied = assessment.is_clear() && !counts.is_nothing();
+        let is_applied = assessment.is_clear() && !assessment.is_nothing();
         if is_applied {
             promotion.state = PromotionState::Applied;
-            promotion.counts = counts;
+            promotion.counts = assessment.counts();
+            promotion.commits.clone_from(&assessment.commits);
         } else {
             promotion.state = PromotionState::Failed;
         }
-        self.write_promotion(&promotion).await?;
+        self.write_promotion(&promotion, promotion.actor).await?;
         Ok(if is_applied {
             Promoted::Done { promotion: Box::new(promotion), assessment }
         } else if assessment.is_clear() {
@@ -133,28 +141,16 @@ impl Control {
 
     /// Takes a promotion back, or the last one that was not. Refused if something has changed since.
     pub async fn undo(&self, which: Option<&str>, request: UndoRequest) -> Result<Promotion, Problem> {
-        let known = self.promotions().await?;
-        let applied = |promotion: &&Promotion| promotion.state == PromotionState::Applied;
-        let chosen = match which {
-            Some(which) => {
-                let ids: Vec<_> = known.iter().map(|known| Known { id: known.id, name: None }).collect();
-                let id = names::resolve(Noun::Promotion, which, &ids)?;
-                known.iter().find(|known| known.id == id)
-            }
-            None => known.iter().rfind(applied),
-        };
-        let Some(promotion) = chosen.filter(applied).cloned() else {
-            return Err(Problem::new(Code::NotFound, "there is nothing to undo")
-                .hint("see what was promoted, and taken back: zeno promotions"));
-        };
-        let control = self.clone();
+        let (control, which) = (self.clone(), which.map(ToOwned::to_owned));
         self.to_the_end(async move {
+            let _turn = control.inner.undoing.lock().await;
+            let promotion = to_undo(&control.promotions().await?, which.as_deref())?;
             if let Err(problem) = control.inner.native.undo(promotion.id, &request.leave).await {
                 control.recover_promotion(promotion).await;
                 return Err(problem);
             }
             let undone = Promotion { state: PromotionState::Undone, ..promotion };
-            control.write_promotion(&undone).await?;
+            control.write_promotion(&undone, request.actor).await?;
             Ok(undone)
         })
         .await
@@ -165,7 +161,8 @@ impl Control {
         match self.promotions().await {
             Ok(promotions) => {
                 let open = promotions.into_iter().filter(|promotion| match promotion.state {
-                    PromotionState::Applying | PromotionState::Applied => true,
+                    // What is forgotten has nothing left to be read.
+                    PromotionState::Applying | PromotionState::Applied => !promotion.forgotten,
                     PromotionState::Failed | PromotionState::Undone => false,
                 });
                 for promotion in open {
@@ -176,21 +173,69 @@ impl Control {
         }
     }
 
-    async fn recover_promotion(&self, promotion: Promotion) {
-        let recovered = match self.inner.native.recover_promotion(promotion.id).await {
+    async fn recover_promotion(&self, mut promotion: Promotion) {
+        let (state, summary) = match self.inner.native.recover_promotion(promotion.id).await {
             Ok(recovered) => recovered,
             Err(problem) => return logged(None, "finish a promotion", Err(problem)),
         };
-        if recovered != promotion.state {
-            let written = self.write_promotion(&Promotion { state: recovered, ..promotion }).await;
+        if state != promotion.state {
+            if let Some(Summary { counts, commits }) = summary.filter(|_| state == PromotionState::Applied) {
+                (promotion.counts, promotion.commits) = (counts, commits);
+            }
+            let written = self.write_promotion(&Promotion { state, ..promotion }, Actor::Atm).await;
             logged(None, "record what became of a promotion", written);
         }
     }
 
-    async fn write_promotion(&self, promotion: &Promotion) -> Result<(), Problem> {
-        let written = self.inner.store.write_promotion(promotion.clone()).await;
+    pub(crate) async fn write_promotion(&self, promotion: &Promotion, actor: Actor) -> Result<(), Problem> {
+        let written = self.inner.store.write_promotion(promotion.clone(), actor).await;
         written.map_err(|error| refusal::store(&error))
     }
 }
 
+/// The promotion that is meant, if it can be taken back.
+fn to_undo(known: &[Promotion], which: Option<&str>) -> Result<Promotion, Problem> {
+    let applied = |promotion: &&Promotion| promotion.state == PromotionState::Applied;
+    let chosen = match which {
+        Some(which) => {
+            let ids: Vec<_> = known.iter().map(|known| Known { id: known.id, name: None }).collect();
+            let id = names::resolve(Noun::Promotion, which, &ids)?;
+            known.iter().find(|known| known.id == id).filter(applied)
+        }
+        None => known.iter().rfind(applied),
+    };
+    match chosen {
+        Some(promotion) if promotion.forgotten => Err(refusal::forgotten(promotion.id)),
+        Some(promotion) => Ok(promotion.clone()),
+        None => Err(Problem::new(Code::NotFound, "there is nothing to undo")
+            .hint("see what was promoted, and taken back: zeno promotions")),
+    }
+}
+
 const VERB: &str = "promote";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_forgotten_is_refused_in_words_and_not_passed_over() {
+        let promotion = |bits: u64, state: &str, forgotten: bool| -> Promotion {
+            serde_json::from_value(json!({
+                "id": PromotionId::from_bits(bits), "sandbox": model::SandboxId::from_bits(1), "when": store::now(),
+                "actor": "adm", "state": state, "forgotten": forgotten,
+                "counts": { "deleted": 0, "created": 1, "modified": 0, "merged": 0, "kept": 0, "same": 0 },
+            }))
+            .unwrap()
+        };
+        let known =
+            [promotion(1, "applied", true), promotion(2, "applied", false), promotion(3, "undone", false)];
+        assert_eq!(to_undo(&known, None).unwrap().id, known[1].id);
+        let refused = |which: usize| to_undo(&known, Some(&known[which].id.to_string())).unwrap_err();
+        assert_eq!((refused(0).code, refused(2).code), (Code::Refused, Code::NotFound));
+        assert!(refused(0).detail.contains("was kept for 7 days"), "{:?}", refused(0));
+        assert_eq!(to_undo(&known[..1], None).unwrap_err().code, Code::Refused);
+    }
+}

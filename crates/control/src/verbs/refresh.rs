@@ -83,7 +83,8 @@ impl Control {
         let made = self.record(slot).await?.sandbox.created;
         let SnapshotRecord { request: made_with, saved, .. } = sealed.clone();
         let home = made_with.context.home().map(Path::to_owned);
-        let candidate = Candidate { saved, request, made, home, exactly: false };
+        let (sandbox, committed) = (slot.id, None);
+        let candidate = Candidate { sandbox, saved, committed, request, made, home, exactly: false };
         let holder = SnapshotId::from_bits(random()?);
         let rebased = self.inner.native.rebase(Rebase { candidate, made_with, holder, layer }).await?;
         Ok(Laid { rebased, holder, layer })

@@ -19,7 +19,7 @@ pub fn worktree_around(path: &Path) -> Option<PathBuf> {
 }
 
 /// The git directory of the worktree at `folder`: `.git` itself, or what it points to.
-pub(super) fn git_dir(folder: &Path) -> Option<PathBuf> {
+pub(crate) fn git_dir(folder: &Path) -> Option<PathBuf> {
     let entry = folder.join(".git");
     let metadata = entry.symlink_metadata().ok()?;
     if metadata.is_dir() {
@@ -30,9 +30,13 @@ pub(super) fn git_dir(folder: &Path) -> Option<PathBuf> {
 
 /// The directory outside of `workspace` that its git directory belongs to: that of linked worktrees and submodules.
 pub(super) fn foreign_git_dir(workspace: &Path) -> Option<PathBuf> {
-    let git_dir = git_dir(workspace)?;
-    let common = pointed_to(&git_dir, &git_dir.join("commondir"), b"").unwrap_or(git_dir);
+    let common = common_dir(&git_dir(workspace)?);
     (!common.starts_with(workspace)).then_some(common)
+}
+
+/// Where a git directory keeps what it shares with other worktrees: elsewhere, if it is that of a linked one.
+pub(crate) fn common_dir(git_dir: &Path) -> PathBuf {
+    pointed_to(git_dir, &git_dir.join("commondir"), b"").unwrap_or_else(|| git_dir.to_owned())
 }
 
 /// Reads a file that holds a path, and resolves it against `base`.
@@ -64,7 +68,7 @@ impl Repository {
     /// The repository whose worktree is `folder`, which has the path `prefix` in the workspace.
     pub(crate) fn at(folder: &Path, prefix: &[u8]) -> Option<Self> {
         let git_dir = git_dir(folder)?;
-        let common = pointed_to(&git_dir, &git_dir.join("commondir"), b"").unwrap_or_else(|| git_dir.clone());
+        let common = common_dir(&git_dir);
         // Later rules win over earlier ones, so the personal list comes last here: it is asked last.
         let sources: Vec<_> =
             [Some(common.join("info/exclude")), gitconfig_excludes_path()].into_iter().flatten().collect();

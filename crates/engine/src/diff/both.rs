@@ -19,7 +19,6 @@ use super::compare::{attributes, open_upper};
 use super::lowers::Node;
 use super::part::{PartDiff, Role};
 use super::report::git_folder;
-use super::tree::Opaque;
 use super::walk::{Found, Kind};
 use super::{Comparison, DiffError};
 use crate::capture::files::{Stat, join};
@@ -84,10 +83,15 @@ impl Comparison {
 
     /// Everything that differs, by absolute path.
     pub(crate) fn both(&self) -> Result<BTreeMap<PathBuf, Both<'_>>, DiffError> {
+        self.both_in(Path::new("/"))
+    }
+
+    /// The same, but only of what stands, or stood, in this folder.
+    pub(crate) fn both_in(&self, folder: &Path) -> Result<BTreeMap<PathBuf, Both<'_>>, DiffError> {
         let mut both = BTreeMap::new();
         for part in &self.parts {
             let listed: HashSet<&[u8]> = part.found.iter().map(|found| found.path.as_slice()).collect();
-            for found in &part.found {
+            for found in part.found.iter().filter(|found| part.touches(found, folder)) {
                 let failed =
                     |source| DiffError::Compare { path: part.absolute(part.shown(&found.path)), source };
                 Paths { part, listed: &listed, both: &mut both }.add(found).map_err(failed)?;
@@ -103,17 +107,27 @@ impl Comparison {
 
     /// A folder that stands at the same path before and after, on both sides; `None` if the sandbox did not touch it.
     pub(crate) fn folder(&self, path: &Path) -> io::Result<Option<(Version<'_>, Version<'_>)>> {
-        let parts = self.parts.iter().filter(|part| path.starts_with(&part.mountpoint));
-        let Some(part) = parts.max_by_key(|part| part.mountpoint.components().count()) else {
-            return Ok(None);
-        };
-        let shown = path.strip_prefix(&part.mountpoint).expect("it was filtered by this");
-        let path = join(&part.inner, shown.as_os_str().as_bytes());
-        let path = path.strip_suffix(b"/").map_or(path.as_slice(), |path| path).to_vec();
+        let Some((part, path)) = self.part_of(path) else { return Ok(None) };
         let Some(look) = part.upper.look(&path)? else { return Ok(None) };
         let Some(node) = part.lowers.resolve(&path)? else { return Ok(None) };
         let before = Version { part, entry: node.look.entry.clone(), source: Source::Below(node) };
         Ok(Some((before, Version { part, entry: look.entry, source: Source::Written(path) })))
+    }
+
+    /// What stood at a path before, whether or not the sandbox touched it. Nothing, where the sandbox never wrote at all.
+    pub(crate) fn before(&self, path: &Path) -> io::Result<Option<Version<'_>>> {
+        let Some((part, path)) = self.part_of(path) else { return Ok(None) };
+        let node = part.lowers.resolve(&path)?;
+        Ok(node.map(|node| Version { part, entry: node.look.entry.clone(), source: Source::Below(node) }))
+    }
+
+    /// The part in which an absolute path lies, and the path there.
+    fn part_of(&self, path: &Path) -> Option<(&PartDiff, Vec<u8>)> {
+        let parts = self.parts.iter().filter(|part| path.starts_with(&part.mountpoint));
+        let part = parts.max_by_key(|part| part.mountpoint.components().count())?;
+        let shown = path.strip_prefix(&part.mountpoint).expect("it was filtered by this");
+        let path = join(&part.inner, shown.as_os_str().as_bytes());
+        Some((part, path.strip_suffix(b"/").map_or(path.as_slice(), |path| path).to_vec()))
     }
 }
 
@@ -155,7 +169,7 @@ impl<'a> Paths<'a, '_> {
                     continue;
                 }
                 let is_folder = node.look.entry.kind == FileKind::Directory;
-                if is_folder && (written.is_none() || self.is_merged(&path)?) {
+                if is_folder && (written.is_none() || part.is_merged(&path)?) {
                     pending.push((path.clone(), node.clone()));
                 }
                 if !self.listed.contains(path.as_slice()) {
@@ -169,14 +183,6 @@ impl<'a> Paths<'a, '_> {
             }
         }
         Ok(())
-    }
-
-    /// Does a folder of the upper show what the folder below it holds? Not if it was made anew, or came from elsewhere.
-    fn is_merged(&self, path: &[u8]) -> io::Result<bool> {
-        let is_folder =
-            self.part.upper.look(path)?.is_some_and(|look| look.entry.kind == FileKind::Directory);
-        let marks = self.part.upper.marks(path)?;
-        Ok(is_folder && marks.opaque != Opaque::Yes && marks.redirect.is_none())
     }
 
     fn was(&mut self, node: &Node) {

@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::diff::Entry;
 use model::files::FileKind;
 
 use super::lowers::{Lowers, Node};
-use super::tree::Look;
+use super::tree::{Look, Opaque};
 use super::upper::Upper;
 use super::walk::{Failed, Found, Walk};
 use super::{Ask, DiffError, compare, ignored, rename};
@@ -128,6 +128,12 @@ impl PartDiff {
         paths.is_empty() || is_below(path) || before.is_some_and(|before| is_below(&before.origin))
     }
 
+    /// Does what differs stand, or did it stand, in this folder?
+    pub(super) fn touches(&self, found: &Found, folder: &Path) -> bool {
+        let is_in = |path: &[u8]| self.absolute(self.shown(path)).starts_with(folder);
+        is_in(&found.path) || found.before.as_ref().is_some_and(|before| is_in(&before.origin))
+    }
+
     /// The path of something in the overlay as the sandbox sees it, relative to the mount point.
     pub(super) fn shown<'a>(&self, path: &'a [u8]) -> &'a [u8] {
         let path = path.strip_prefix(&*self.inner).unwrap_or(path);
@@ -166,6 +172,13 @@ impl PartDiff {
         let mut children = self.lowers.children(folder)?;
         children.retain(|child| !self.moved.contains(&child.origin));
         Ok(children)
+    }
+
+    /// Does a folder of the upper show what the folder below it holds? Not if it was made anew, or came from elsewhere.
+    pub(super) fn is_merged(&self, path: &[u8]) -> io::Result<bool> {
+        let is_folder = self.upper.look(path)?.is_some_and(|look| look.entry.kind == FileKind::Directory);
+        let marks = self.upper.marks(path)?;
+        Ok(is_folder && marks.opaque != Opaque::Yes && marks.redirect.is_none())
     }
 
     /// What the sandbox shows at a path relative to the mount point, read whole; `None` if it is no file.

@@ -59,10 +59,13 @@ fn run(
     // Before the stages are made, which may be in one of them.
     let dresses = assessed.work.dresses.iter().map(|dress| refreshed(dress, reality));
     let dresses = dresses.collect::<Result<_, _>>()?;
+    observe(Step::Bringing);
+    assessed.commits.bring().map_err(PromoteError::Commits)?;
     let stages = places.places.iter().map(super::stage::Place::make).collect::<Result<Vec<_>, _>>()?;
     let moves = fill(assessed, places, &stages, observe)?;
     observe(Step::Preparing);
-    journal.write(Record::Ready { moves, dresses })?;
+    let (refs, counts) = (assessed.commits.refs(), assessed.report.counts());
+    journal.write(Record::Ready { moves, dresses, refs, counts })?;
     let (moves, dresses) = journal.moves();
     let scene = Scene { reality, stages: &stages, moves, dresses };
     for moved in moves {
@@ -78,6 +81,7 @@ fn run(
         none(moved.changed_in_slot(reality, &stages[moved.stage].opened, End::New).map_err(failed)?)?;
     }
     scene.sync()?;
+    journal.drive_refs(End::New, observe)?;
     observe(Step::Committing);
     journal.write(Record::Applied)
 }

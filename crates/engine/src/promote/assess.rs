@@ -13,6 +13,7 @@ use model::promotion::{
     RefusalReason, Side,
 };
 
+use super::commits::Commits;
 use super::judge::{Blend, Judgement, Sides};
 use super::plan::{self, Work};
 use super::reality::{Now, Reality, Spot};
@@ -27,9 +28,19 @@ pub struct Assessed<'a> {
     pub report: Assessment,
     pub(super) reality: Reality,
     pub(super) work: Work<'a>,
+    pub(super) commits: Commits,
 }
 
 impl Assessed<'_> {
+    /// With these commits, which come before the files.
+    #[must_use]
+    pub fn with_commits(mut self, commits: Commits) -> Self {
+        self.report.commits.clone_from(&commits.told);
+        self.report.caveats.extend(commits.caveats.iter().cloned());
+        self.commits = commits;
+        self
+    }
+
     /// The files that neither side has seen as they would become: absolute path and contents.
     pub fn merged(&self) -> impl Iterator<Item = (PathBuf, &[u8])> {
         self.work.merged().map(|(spot, bytes)| (self.reality.absolute(&spot), bytes))
@@ -113,7 +124,7 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
     } else {
         Work::default()
     };
-    Ok(Assessed { report, reality, work })
+    Ok(Assessed { report, reality, work, commits: Commits::default() })
 }
 
 /// What is gathered while path after path is looked at.

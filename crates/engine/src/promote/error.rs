@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::Left;
+use super::{CommitsError, Left};
 use crate::diff::DiffError;
 
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,8 @@ pub enum PromoteError {
     Look { path: PathBuf, source: io::Error },
     #[error("there are conflicts, refusals, or things that execute by themselves: nothing was changed")]
     NotClear,
+    #[error("could not bring the commits made inside")]
+    Commits(#[source] CommitsError),
     #[error("nowhere on the mount of `{path}` may this user make a folder")]
     NoPlace { path: PathBuf },
     #[error("could not make the folder `{path}`")]

@@ -154,6 +154,18 @@ pub fn forget(folder: &Path) -> Result<(), PromoteError> {
     crate::remove::tree(folder).map_err(|source| PromoteError::Remove { path: PathBuf::from(folder), source })
 }
 
+/// Where everything is that is kept of a promotion: its folder, and stages that are on other mounts.
+pub fn kept(folder: &Path) -> Result<Vec<PathBuf>, PromoteError> {
+    let mut all = vec![folder.to_owned()];
+    if let Some(journal) = Journal::open(folder)? {
+        for place in journal.places() {
+            let failed = |source| PromoteError::OpenStage { path: place.path(), source };
+            all.extend(place.open().map_err(failed)?.map(|stage| stage.path));
+        }
+    }
+    Ok(all)
+}
+
 fn kept_name(number: usize) -> String {
     format!("kept-{number}")
 }

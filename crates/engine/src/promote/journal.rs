@@ -7,21 +7,31 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use model::exec::Text;
+use model::promotion::{CommitRef, Counts};
 use serde::{Deserialize, Serialize};
 
-use super::PromoteError;
+use super::commits::Refs;
 use super::finish::Left;
 use super::garb::Dress;
-use super::moves::Move;
+use super::moves::{End, Move};
 use super::stage::Place;
+use super::{Observe, PromoteError, Step};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "turn", rename_all = "kebab-case")]
 pub(super) enum Record {
     /// The stages are about to be made and filled.
     Begun { format: u32, roots: Vec<Text>, places: Vec<Place> },
-    /// They are filled. Everything is about to be moved.
-    Ready { moves: Vec<Move>, dresses: Vec<Dress> },
+    /// They are filled. Everything is about to be moved, and then the refs.
+    Ready {
+        moves: Vec<Move>,
+        dresses: Vec<Dress>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refs: Option<Refs>,
+        /// For the record, should whoever wanted to write it be gone.
+        #[serde(default)]
+        counts: Counts,
+    },
     /// All is moved and was as it should be: from here on there is only forward.
     Applied,
     /// What was displaced is put away: nothing is left to do.
@@ -36,6 +46,23 @@ pub(super) enum Record {
     Undone { leave: Vec<usize> },
     /// What is not needed any more is removed: nothing is left to do.
     Closed,
+}
+
+/// What a promotion does, for its record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub counts: Counts,
+    pub commits: Vec<CommitRef>,
+}
+
+/// What the promotion in this folder is about, if it came as far as to say so.
+pub fn summary(folder: &Path) -> Result<Option<Summary>, PromoteError> {
+    let Some(journal) = Journal::open(folder)? else { return Ok(None) };
+    let commits = journal.refs().map(Refs::told).unwrap_or_default();
+    Ok(journal.records.iter().find_map(|record| match record {
+        Record::Ready { counts, .. } => Some(Summary { counts: *counts, commits: commits.clone() }),
+        _ => None,
+    }))
 }
 
 /// An open journal, and what it says so far.
@@ -121,12 +148,28 @@ impl Journal {
 
     pub(super) fn moves(&self) -> (&[Move], &[Dress]) {
         let ready = self.records.iter().find_map(|record| match record {
-            Record::Ready { moves, dresses } => Some((moves.as_slice(), dresses.as_slice())),
+            Record::Ready { moves, dresses, .. } => Some((moves.as_slice(), dresses.as_slice())),
             _ => None,
         });
         ready.unwrap_or_default()
     }
+
+    pub(super) fn refs(&self) -> Option<&Refs> {
+        self.records.iter().find_map(|record| match record {
+            Record::Ready { refs, .. } => refs.as_ref(),
+            _ => None,
+        })
+    }
+
+    /// Brings the refs to one end, if there are any.
+    pub(super) fn drive_refs(&self, end: End, observe: &mut Observe<'_>) -> Result<(), PromoteError> {
+        let Some(refs) = self.refs() else { return Ok(()) };
+        observe(Step::Referring);
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        refs.drive(end, folder).map_err(PromoteError::Commits)
+    }
 }
 
-pub(super) const FORMAT: u32 = 1;
+/// 2: there are refs.
+pub(super) const FORMAT: u32 = 2;
 const NAME: &str = "journal";

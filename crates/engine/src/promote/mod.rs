@@ -3,7 +3,8 @@
 //! First it is assessed, path by path: what the sandbox made of what it started from, and what reality made of it
 //! meanwhile. The assessment changes nothing. Then it is applied: everything is built beside its target on the same mount,
 //! a journal says what is about to happen, and each path is swapped by one rename, so that a crash at any moment ends, after
-//! [`recover`], in the old state or in the new one. What was displaced is kept for [`undo`].
+//! [`recover`], in the old state or in the new one. What was displaced is kept for [`undo`]. Commits come along as refs
+//! ([`find_commits`]).
 //!
 //! Never follows a symlink, never leaves its roots, never writes into a file that somebody may have open, never throws
 //! away what it displaced before it was told to ([`forget`]). Whoever calls sees to it that nothing else promotes to the
@@ -12,6 +13,7 @@
 mod along;
 mod apply;
 mod assess;
+mod commits;
 mod error;
 mod finish;
 mod garb;
@@ -41,8 +43,10 @@ use crate::diff::Comparison;
 
 pub use apply::apply;
 pub use assess::{Assessed, assess};
+pub use commits::{AskCommits, Commits, CommitsError, find_commits};
 pub use error::PromoteError;
-pub use finish::{Left, forget};
+pub use finish::{Left, forget, kept};
+pub use journal::{Summary, summary};
 pub use recover::{Recovered, recover};
 pub use undo::undo;
 
@@ -87,6 +91,10 @@ pub enum Step<'a> {
     Moving(&'a Path),
     /// A folder gets its permissions and time.
     Dressing(&'a Path),
+    /// Objects are brought into a repository, which nothing refers to yet.
+    Bringing,
+    /// Refs of a repository are written, all together.
+    Referring,
     /// The journal will say that it is done.
     Committing,
     /// What was displaced is put away.

@@ -65,6 +65,7 @@ pub(super) fn take_back(
 ) -> Result<Vec<Left>, PromoteError> {
     let mut left = Vec::new();
     let (moves, dresses) = journal.moves();
+    journal.drive_refs(End::Old, observe)?;
     // Before the moves were written down, none was made.
     if !moves.is_empty() || !dresses.is_empty() {
         let stages = open_stages(journal, folder)?;
@@ -92,7 +93,7 @@ fn redo(
     for left in left {
         tracing::warn!(path = %left.path.display(), "changed by somebody else since it was promoted");
     }
-    Ok(())
+    journal.drive_refs(End::New, observe)
 }
 
 pub(super) fn remaining(moves: &[Move], leave: &[usize]) -> Vec<Move> {

@@ -52,7 +52,7 @@ pub fn undo(folder: &Path, leave: &[PathBuf], observe: &mut Observe<'_>) -> Resu
     }
     journal.write(Record::Undoing { moves: moves.clone(), dresses: returning.clone() })?;
     let scene = Scene { reality: &reality, stages: &stages, moves: &moves, dresses: &returning };
-    match back(&scene, observe) {
+    match back(&scene, observe).and_then(|()| journal.drive_refs(End::Old, observe)) {
         Ok(()) => {}
         Err(cause) => return Err(give_up(&scene, &mut journal, cause, observe)),
     }
@@ -136,7 +136,11 @@ fn give_up(
     cause: PromoteError,
     observe: &mut Observe<'_>,
 ) -> PromoteError {
-    match scene.drive(End::New, observe).and_then(|left| journal.write(Record::Redone).map(|()| left)) {
+    let redone = scene.drive(End::New, observe).and_then(|left| {
+        journal.drive_refs(End::New, observe)?;
+        journal.write(Record::Redone).map(|()| left)
+    });
+    match redone {
         Ok(left) if left.is_empty() => cause,
         Ok(left) => PromoteError::Left { left },
         Err(source) => PromoteError::TakeBack { cause: Box::new(cause), source: Box::new(source) },

@@ -1,19 +1,22 @@
 //! Promotion: what a sandbox changed, brought into reality, and what stands in the way.
 
+mod commits;
 mod executes;
 mod matrix;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::caveat::Caveat;
 use crate::diff::Entry;
 use crate::exec::Text;
 use crate::id::{PromotionId, SandboxId, VerdictId};
 use crate::sandbox::Actor;
 
+pub use commits::{CommitRef, Commits};
 pub use executes::{ExecutesList, ExecutesRule};
 pub use matrix::{Deed, Ground, Outcome, outcome};
 
@@ -31,6 +34,9 @@ pub struct Promotion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<Text>,
     pub counts: Counts,
+    /// What became of branches, tags and HEAD on which commits were made inside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<CommitRef>,
     pub state: PromotionState,
     /// What opened the gate, where checks are declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +44,28 @@ pub struct Promotion {
     /// Promoted past a closed gate, because the actor said so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
+    /// What was there before is not kept any more: it cannot be taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forgotten: bool,
 }
+
+impl Promotion {
+    /// Is what it displaced still to be kept? Until it is taken back, or for [`KEPT`].
+    #[must_use]
+    pub fn keeps(&self, now: Timestamp) -> bool {
+        match self.state {
+            PromotionState::Applying => true,
+            PromotionState::Undone => false,
+            // One that failed may hold what it could not put back, because somebody else was there first.
+            PromotionState::Applied | PromotionState::Failed => {
+                !self.forgotten && now.duration_since(self.when) < KEPT
+            }
+        }
+    }
+}
+
+/// How long a promotion can be taken back.
+pub const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -58,6 +85,7 @@ pub struct PromoteRequest {
     /// Absolute. None: all of the workspace that git does not ignore.
     pub paths: Vec<Text>,
     pub resolutions: Resolutions,
+    pub commits: Commits,
     /// Promote, too, what executes on the host by itself.
     pub allow_executes: bool,
     /// Only say what would be done.
@@ -87,6 +115,7 @@ pub enum Promoted {
 pub struct UndoRequest {
     /// Absolute paths that stay as they are now, because they have changed since.
     pub leave: Vec<Text>,
+    pub actor: Actor,
 }
 
 /// How many paths were, or would be, touched in which way.
@@ -125,10 +154,22 @@ pub struct Assessment {
     pub refused: Vec<Refusal>,
     /// What would execute on the host by itself, and was not allowed.
     pub executes: Vec<Executes>,
+    /// Branches, tags and HEAD that are not where they were, and where they are to be found in the real repository.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<CommitRef>,
     pub left_out: LeftOut,
+    /// What of the sandbox cannot be brought, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<Caveat>,
 }
 
 impl Assessment {
+    /// Is reality as it should be already?
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.counts().is_nothing() && self.commits.is_empty()
+    }
+
     /// May it be applied?
     #[must_use]
     pub fn is_clear(&self) -> bool {
@@ -374,7 +415,7 @@ pub struct LeftOut {
     /// Masked paths: never promoted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masked: Vec<Text>,
-    /// Git's own folders: never promoted as files.
+    /// Git's own folders: never promoted as files. Commits come as refs instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<Text>,
 }
@@ -382,6 +423,32 @@ pub struct LeftOut {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kept_until_it_is_taken_back_or_a_week_has_passed() {
+        let mut promotion = Promotion {
+            id: PromotionId::from_bits(1),
+            sandbox: SandboxId::from_bits(1),
+            digest: None,
+            when: Timestamp::UNIX_EPOCH,
+            actor: Actor::default(),
+            root: None,
+            counts: Counts::default(),
+            commits: Vec::new(),
+            state: PromotionState::Applied,
+            verdict: None,
+            forced: false,
+            forgotten: false,
+        };
+        let day = |number: i64| Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * number);
+        assert!(promotion.keeps(day(6)) && !promotion.keeps(day(7)));
+        promotion.state = PromotionState::Failed;
+        assert!(promotion.keeps(day(6)) && !promotion.keeps(day(7)));
+        promotion.state = PromotionState::Applying;
+        assert!(promotion.keeps(day(8)), "it is not known yet what it will need");
+        promotion.state = PromotionState::Undone;
+        assert!(!promotion.keeps(day(0)));
+    }
 
     #[test]
     fn the_nearest_decision_counts() {

@@ -3,6 +3,7 @@
 mod lifecycle;
 mod limits;
 mod masks;
+mod promote;
 mod schema;
 mod table;
 
@@ -37,6 +38,7 @@ const GENERATED: &[Generated] = &[
     Generated { path: "docs/lifecycle.md", source: Source::Types(lifecycle::page) },
     Generated { path: "docs/limits.md", source: Source::Types(limits::page) },
     Generated { path: "docs/masks.md", source: Source::Types(masks::page) },
+    Generated { path: "docs/promote.md", source: Source::Types(promote::page) },
     Generated { path: "docs/zeno.schema.json", source: Source::Types(schema::page) },
     Generated { path: "docs/openapi.json", source: Source::Zeno(&["openapi"]) },
     Generated { path: "docs/cli.md", source: Source::Zeno(&["reference"]) },

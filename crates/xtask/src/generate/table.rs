@@ -2,16 +2,22 @@
 
 /// A table with these columns. A `|` inside a cell would end it and is escaped.
 pub(super) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let mut text = line(head.map(str::to_owned));
-    text += &line(head.map(|_| "---".to_owned()));
+    grid(&head.map(str::to_owned), rows.into_iter().map(Vec::from))
+}
+
+/// The same, where the types say how many columns there are.
+pub(super) fn grid(head: &[String], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut text = line(head);
+    text += &line(&vec!["---".to_owned(); head.len()]);
     for row in rows {
-        text += &line(row);
+        text += &line(&row);
     }
     text
 }
 
-fn line<const N: usize>(cells: [String; N]) -> String {
-    format!("| {} |\n", cells.map(|cell| cell.replace('|', "\\|").replace('\n', " ")).join(" | "))
+fn line(cells: &[String]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
+    format!("| {} |\n", cells.join(" | "))
 }
 
 /// The first line of every generated page.

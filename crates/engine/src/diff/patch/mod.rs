@@ -78,8 +78,12 @@ fn moved_along(
     let mut pending: Vec<(Vec<u8>, Node)> = vec![(found.path.clone(), folder.clone())];
     while let Some((path, node)) = pending.pop() {
         if node.look.entry.kind == FileKind::Directory {
-            let children = part.children_before(&node)?.into_iter().rev();
-            pending.extend(children.map(|child| (join(&path, child.name()), child)));
+            for child in part.children_before(&node)?.into_iter().rev() {
+                let path = join(&path, child.name());
+                if came_along(part, &path, &child)? {
+                    pending.push((path, child));
+                }
+            }
         } else if !listed.contains(path.as_slice())
             && let Some(before) = Side::before(part, &node)?
         {
@@ -88,6 +92,16 @@ fn moved_along(
         }
     }
     Ok(())
+}
+
+/// What went on, or was replaced by a folder made anew, is found by itself.
+fn came_along(part: &PartDiff, path: &[u8], node: &Node) -> io::Result<bool> {
+    match part.upper.look(path)? {
+        None => Ok(true),
+        Some(look) if look.is_whiteout => Ok(false),
+        Some(_) if node.look.entry.kind == FileKind::Directory => part.is_merged(path),
+        Some(_) => Ok(true),
+    }
 }
 
 /// One file's part of the patch.

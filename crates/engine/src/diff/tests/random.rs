@@ -82,20 +82,43 @@ proptest! {
             bed.seal();
             bed.script(&format!("{script}rm -rf {seen}; cp -a . {seen}", seen = seen.display()));
         }
-        let patch = bed.path("patch");
-        fs::write(&patch, bed.patch()).unwrap();
-        let applied = Command::new("git")
-            .args(["apply", "--allow-empty", "--whitespace=nowarn"])
-            .arg(&patch)
-            .current_dir(bed.lower())
-            .env("GIT_CEILING_DIRECTORIES", "/")
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&applied.stderr);
-        let patch = String::from_utf8_lossy(&fs::read(&patch).unwrap()).into_owned();
-        prop_assert!(applied.status.success(), "{said}\n{:?}\n{patch}", bed.diff());
-        prop_assert_eq!(files(&bed.lower()), files(&seen), "{}", patch);
+        applies(&bed)?;
     }
+}
+
+/// What left a moved folder is told once, where it is now.
+#[test]
+fn the_patch_of_what_left_a_moved_folder() {
+    let scripts = [
+        "mv d x; mv x/d/a y",
+        "mv d x; rm x/d/a",
+        "mv d x; rm -r x/d; mkdir x/d; echo new > x/d/b",
+        "mv d x; mv x/d y; mkdir x/d; echo new > x/d/a",
+        "mv d x; mv x/a y; mv x/d/a x/a",
+    ];
+    for script in scripts {
+        let bed = Bed::new(&FILES);
+        bed.script(&format!("{script}; cp -a . {}", bed.path("seen").display()));
+        applies(&bed).unwrap_or_else(|wrong| panic!("{script}: {wrong}"));
+    }
+}
+
+/// Does the patch make of the workspace what was seen inside?
+fn applies(bed: &Bed) -> Result<(), TestCaseError> {
+    let patch = bed.path("patch");
+    fs::write(&patch, bed.patch()).unwrap();
+    let applied = Command::new("git")
+        .args(["apply", "--allow-empty", "--whitespace=nowarn"])
+        .arg(&patch)
+        .current_dir(bed.lower())
+        .env("GIT_CEILING_DIRECTORIES", "/")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&applied.stderr);
+    let patch = String::from_utf8_lossy(&fs::read(&patch).unwrap()).into_owned();
+    prop_assert!(applied.status.success(), "{said}\n{:?}\n{patch}", bed.diff());
+    prop_assert_eq!(files(&bed.lower()), files(&bed.path("seen")), "{}", patch);
+    Ok(())
 }
 
 /// Files and links: whether they can be executed, and their contents.

@@ -1,0 +1,111 @@
+//! docs/promote.md: what becomes of a path that both sides may have changed, and what is not promoted without being asked.
+
+use model::promotion::{Deed, ExecutesList, ExecutesRule, Ground, KEPT, Outcome, outcome};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::table::{NOTICE, grid, table};
+
+pub(super) fn page() -> String {
+    let mut text = format!("{NOTICE}# Promoting\n\n{INTRODUCTION}");
+    text += &format!("What was there before is kept for {} days, for `zeno undo`.\n\n", KEPT.as_hours() / 24);
+    text += "## What the sandbox did, and what reality did meanwhile\n\n";
+    text +=
+        "Rows are what the sandbox did, columns what reality did. A test does every pair on real files.\n";
+    for ground in Ground::ALL {
+        text += &format!("\n### On {}\n\n", on(ground));
+        text += &matrix(ground);
+    }
+    text += "\nThe words:\n\n";
+    text += &table(["word", "meaning"], [meanings::<Deed>(), meanings::<Outcome>()].concat());
+    let ExecutesList { anywhere, paths } = ExecutesList::built_in();
+    text += "\n## What executes by itself\n\n";
+    text += "These are promoted only with `--allow-executes`: a program reads and runs them without anyone asking.\n";
+    text += "\n### In whatever folder\n\n`*` stands for any characters of one name, a final `**` for all below.\n\n";
+    text += &table(["path", "reason"], anywhere.iter().map(rule));
+    text += "\n### At these paths\n\n`~` is the caller's home.\n\n";
+    text += &table(["path", "reason"], paths.iter().map(rule));
+    text
+}
+
+fn on(ground: Ground) -> &'static str {
+    match ground {
+        Ground::Nothing => "a path at which there was nothing",
+        Ground::File => "a text file",
+        Ground::Folder => "a folder with a text file in it",
+    }
+}
+
+fn matrix(ground: Ground) -> String {
+    let deeds: Vec<Deed> = Deed::ALL.into_iter().filter(|deed| deed.fits(ground)).collect();
+    let head: Vec<String> =
+        std::iter::once("sandbox \\ reality".to_owned()).chain(deeds.iter().map(word)).collect();
+    let rows = deeds.iter().map(|sandbox| {
+        let outcomes = deeds.iter().map(|reality| {
+            let outcome = outcome(ground, *sandbox, *reality).expect("both fit the ground");
+            let word = word(&outcome);
+            if outcome == Outcome::Conflict { format!("**{word}**") } else { word }
+        });
+        std::iter::once(word(sandbox)).chain(outcomes).collect()
+    });
+    grid(&head, rows)
+}
+
+/// As it is called on the wire.
+fn word(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).expect("a word");
+    value.as_str().expect("a word").to_owned()
+}
+
+/// The doc comments of an enum's variants, through its schema. Those without one speak for themselves.
+fn meanings<T: JsonSchema>() -> Vec<[String; 2]> {
+    let schema = schemars::schema_for!(T).to_value();
+    let variants = schema["oneOf"].as_array().expect("an enum with doc comments is a oneOf");
+    let said = variants.iter().filter_map(|variant| {
+        Some([format!("`{}`", variant["const"].as_str()?), variant["description"].as_str()?.to_owned()])
+    });
+    said.collect()
+}
+
+fn rule(rule: &ExecutesRule) -> [String; 2] {
+    [format!("`{}`", rule.path), rule.reason.clone()]
+}
+
+const INTRODUCTION: &str = "\
+`zeno promote` brings what a sandbox changed into the real workspace, all or nothing: as long as there is one conflict or one
+refusal, nothing is changed. Where checks are declared, exactly the state that passed them goes through.
+
+Commits made inside arrive as `refs/zeno/<sandbox>/heads/...`, `.../tags/...` and `.../HEAD` of the real repository: no ref of
+yours, no index, no setting and no hook is touched, and nothing checks them out. A verdict's digest covers where branches
+stand, and so the commits themselves; its checks ran on the files of the working tree. `--no-commits` leaves them.
+
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_has_its_cell() {
+        let page = page();
+        for row in [
+            "| create | taken | **conflict** | **conflict** |",
+            "| edit | taken | merged | merged | **conflict** | merged | **conflict** | **conflict** |",
+            "| `edit` | Written in place: the two sides change different lines. |",
+        ] {
+            assert!(page.contains(row), "{row}\n{page}");
+        }
+        let pairs = Ground::ALL.iter().flat_map(|ground| {
+            Deed::ALL.iter().flat_map(move |one| {
+                Deed::ALL.iter().filter(move |other| outcome(*ground, *one, **other).is_some())
+            })
+        });
+        let rows = page
+            .lines()
+            .skip_while(|line| !line.starts_with("### On"))
+            .take_while(|line| *line != "The words:");
+        let rows =
+            rows.filter(|line| line.starts_with("| ") && !line.contains("---") && !line.contains("reality"));
+        assert_eq!(rows.map(|row| row.matches(" | ").count()).sum::<usize>(), pairs.count());
+    }
+}
