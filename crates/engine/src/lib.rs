@@ -17,6 +17,7 @@ pub mod promote;
 pub mod remove;
 pub mod seccomp;
 mod sys;
+mod tree;
 pub mod view;
 
 pub use executable::run_sealed;

@@ -11,16 +11,16 @@ use crate::sys;
 
 /// What `/proc/<pid>/stat` says of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: i32,
-    pub(super) parent: i32,
-    pub(super) session: i32,
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) session: i32,
     /// Stopped by a signal.
-    pub(super) stopped: bool,
+    pub(crate) stopped: bool,
 }
 
 /// Every process but init and those that have ended.
-pub(super) fn all() -> Vec<Process> {
+pub(crate) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     // A process that ends while we look is not there any more.
@@ -31,7 +31,7 @@ pub(super) fn all() -> Vec<Process> {
 
 /// Ends a command and all that came from it. While it stands still it adopts the orphans and makes nobody new, so
 /// that looking again finds whoever was being born.
-pub(super) fn end_family(command: Pid) {
+pub(crate) fn end_family(command: Pid) {
     signal(command, Signal::STOP);
     for _ in 0..ROUNDS {
         let family = family(command.as_raw_nonzero().get());
@@ -45,7 +45,7 @@ pub(super) fn end_family(command: Pid) {
 
 /// Stops everyone but us, and looks until they stand still: a signal takes effect when the kernel lets go of its target,
 /// and meanwhile somebody may be born. One that hangs in the kernel is not waited for.
-pub(super) fn stop_everyone() -> io::Result<()> {
+pub(crate) fn stop_everyone() -> io::Result<()> {
     for _ in 0..ROUNDS {
         sys::signal_everyone(libc::SIGSTOP)?;
         if all().iter().all(|process| process.stopped) {
