@@ -7,6 +7,7 @@
 pub mod capture;
 pub mod cgroup;
 pub mod diff;
+pub mod errand;
 mod executable;
 pub mod image;
 pub mod init;

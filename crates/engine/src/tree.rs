@@ -1,4 +1,4 @@
-//! The processes of the sandbox, from its own `/proc`.
+//! Processes and who came from whom, from `/proc`: in a sandbox its own.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -43,6 +43,21 @@ pub(crate) fn end_family(command: Pid) {
     signal(command, Signal::KILL);
 }
 
+/// Ends all that came from this process, which adopts whoever loses its parent, and waits for their end.
+pub(crate) fn end_descendants() {
+    let own = rustix::process::getpid();
+    for _ in 0..LOOKS {
+        let family = family(own.as_raw_nonzero().get());
+        let others = family.into_iter().filter_map(Pid::from_raw).filter(|pid| *pid != own);
+        let alive = others.map(|pid| signal(pid, Signal::KILL)).count();
+        while sys::wait_any().is_some() {}
+        if alive == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Stops everyone but us, and looks until they stand still: a signal takes effect when the kernel lets go of its target,
 /// and meanwhile somebody may be born. One that hangs in the kernel is not waited for.
 pub(crate) fn stop_everyone() -> io::Result<()> {
@@ -56,8 +71,10 @@ pub(crate) fn stop_everyone() -> io::Result<()> {
     Ok(())
 }
 
-/// A fork bomb could go on for ever; init cannot.
+/// A fork bomb could go on for ever; whoever ends it cannot.
 const ROUNDS: usize = 100;
+/// Ten seconds of looking: one that hangs in the kernel is not waited for any longer.
+const LOOKS: usize = 10_000;
 
 /// Whoever ended since we looked is no loss.
 fn signal(pid: Pid, signal: Signal) {
