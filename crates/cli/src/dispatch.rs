@@ -12,8 +12,8 @@ use crate::{hooks, verbs};
 
 #[must_use]
 pub fn main() -> ExitCode {
-    // Not a verb of people's: the daemon starts its launcher this way, and nothing else must happen first.
-    if let Some(done) = hooks::run_launcher() {
+    // Not verbs of people's: the daemon starts its helpers this way, and nothing else must happen first.
+    if let Some(done) = hooks::run_helper() {
         return ExitCode::from(if done.is_ok() { 0 } else { ZENO_FAILED });
     }
     let cli = Cli::read();

@@ -7,16 +7,21 @@ use model::config::Check;
 use model::promotion::{PromoteRequest, Promoted};
 use model::snapshot::SnapshotReason;
 use model::verdict::{Judgement, VerifyRequest};
-use model::{Code, Problem, Sandbox, Verdict};
+use model::{Code, Problem, PromotionId, Sandbox, Verdict};
 
 use crate::verify::{Judging, room};
 use crate::{Lanes, Standing};
 
 impl Lanes {
     /// Brings what a sandbox changed into reality, if its gate is open.
-    pub async fn promote(&self, which: &str, request: PromoteRequest) -> Result<Promoted, Problem> {
+    pub(crate) async fn promote(
+        &self,
+        id: PromotionId,
+        which: &str,
+        request: PromoteRequest,
+    ) -> Result<Promoted, Problem> {
         let gate = if request.dry_run { Gate::None } else { self.gate(which, &request).await? };
-        self.control.promote(which, request, gate).await
+        self.control.promote(id, which, request, gate).await
     }
 
     async fn gate(&self, which: &str, request: &PromoteRequest) -> Result<Gate, Problem> {

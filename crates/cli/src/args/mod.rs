@@ -220,7 +220,7 @@ mod tests {
           restore      Make a new sandbox of a snapshot
           fork         Make new sandboxes of one, on all that it has written
           promote      Bring what a sandbox changed into reality, all or nothing
-          promotions   List what was brought into reality
+          promotions   List what was brought into reality, and how far it went out
           undo         Take a promotion back
           verify       Run checks on the state of a sandbox
           verdicts     List what checks said

@@ -35,6 +35,7 @@ mod undo;
 mod verdicts;
 mod verify;
 mod version;
+mod walk;
 
 use crate::api::Change;
 use crate::args::Verb;

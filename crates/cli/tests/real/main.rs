@@ -20,6 +20,7 @@ mod race;
 mod repository;
 mod run;
 mod snapshot;
+mod stages;
 mod stock;
 mod terminal;
 mod traces;

@@ -19,6 +19,7 @@ mod snapshots;
 mod start;
 mod stop;
 mod verdicts;
+mod walks;
 
 pub(crate) use destroy::Why;
 pub use judge::Throwaway;

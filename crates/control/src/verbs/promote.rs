@@ -7,7 +7,6 @@ use model::diff::Detail;
 use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
 use model::{Code, Digest, Problem, PromotionId, VerdictId};
 
-use super::snapshot::random;
 use crate::control::Control;
 use crate::names::{self, Known, Noun};
 use crate::recovery::logged;
@@ -25,9 +24,11 @@ pub enum Gate {
 }
 
 impl Control {
-    /// Seals what a sandbox has written and brings exactly that into reality, all or nothing.
+    /// Seals what a sandbox has written and brings exactly that into reality, all or nothing. The caller gives the id, to
+    /// have written down by then what else is to become of it.
     pub async fn promote(
         &self,
+        id: PromotionId,
         which: &str,
         request: PromoteRequest,
         gate: Gate,
@@ -63,7 +64,7 @@ impl Control {
                 return Ok(Promoted::Planned { assessment });
             }
             let promotion = Promotion {
-                id: PromotionId::from_bits(random()?),
+                id,
                 sandbox: slot.id,
                 digest: Some(state.digest.to_string()),
                 when: store::now(),
@@ -119,8 +120,8 @@ impl Control {
         Ok(all)
     }
 
-    /// Takes a promotion back, or the last one that was not. Refused if something has changed since.
-    pub async fn undo(&self, which: Option<&str>, request: UndoRequest) -> Result<Promotion, Problem> {
+    /// What undoing would take back: this promotion, or the last one that was not.
+    pub async fn undoable(&self, which: Option<&str>) -> Result<Promotion, Problem> {
         let known = self.promotions().await?;
         let applied = |promotion: &&Promotion| promotion.state == PromotionState::Applied;
         let chosen = match which {
@@ -131,10 +132,15 @@ impl Control {
             }
             None => known.iter().rfind(applied),
         };
-        let Some(promotion) = chosen.filter(applied).cloned() else {
-            return Err(Problem::new(Code::NotFound, "there is nothing to undo")
-                .hint("see what was promoted, and taken back: zeno promotions"));
-        };
+        chosen.filter(applied).cloned().ok_or_else(|| {
+            Problem::new(Code::NotFound, "there is nothing to undo")
+                .hint("see what was promoted, and taken back: zeno promotions")
+        })
+    }
+
+    /// Takes a promotion back, or the last one that was not. Refused if something has changed since.
+    pub async fn undo(&self, which: Option<&str>, request: UndoRequest) -> Result<Promotion, Problem> {
+        let promotion = self.undoable(which).await?;
         let control = self.clone();
         self.to_the_end(async move {
             if let Err(problem) = control.inner.native.undo(promotion.id, &request.leave).await {
