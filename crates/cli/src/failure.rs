@@ -24,6 +24,8 @@ pub(crate) enum Failure {
     Launcher(#[source] server::daemon::LaunchError),
     #[error("an errand failed")]
     Errand(#[source] server::daemon::ErrandError),
+    #[error("cannot read standard input")]
+    Stdin(#[source] io::Error),
     #[error("cannot find zeno's own program")]
     OwnProgram(#[source] io::Error),
     #[error("cannot start the runtime")]
@@ -127,6 +129,7 @@ impl Failure {
             | Self::Daemon(_)
             | Self::Launcher(_)
             | Self::Errand(_)
+            | Self::Stdin(_)
             | Self::OwnProgram(_)
             | Self::Runtime(_)
             | Self::Cwd(_)
