@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
 impl Verb {
     /// Does it exit with the code of a command in a sandbox?
     fn is_command(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Exec(_) | Self::Shell(_) | Self::Attach(_))
+        matches!(self, Self::Run(_) | Self::Try(_) | Self::Exec(_) | Self::Shell(_) | Self::Attach(_))
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod race;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod snapshot;
+pub(crate) mod trial;
 pub(crate) mod verify;
 pub(crate) mod which;
 
@@ -44,6 +45,7 @@ pub(crate) struct Cli {
 #[derive(Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum Verb {
     Run(Box<run::Run>),
+    Try(Box<trial::Trial>),
     Create(Box<run::Create>),
     Exec(exec::Exec),
     Shell(exec::Shell),
@@ -204,6 +206,7 @@ mod tests {
 
         Commands:
           run          Run a command in a throwaway copy of this machine
+          try          Run a command in a sandbox, look at what it did, then decide
           create       Make a sandbox and print its name
           exec         Run a command in a sandbox
           shell        Open a shell in a sandbox

@@ -31,6 +31,7 @@ mod shell;
 mod snapshot;
 mod snapshots;
 mod status;
+mod trial;
 mod undo;
 mod verdicts;
 mod verify;
@@ -45,6 +46,7 @@ use crate::invocation::Invocation;
 pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Failure> {
     match verb {
         Verb::Run(typed) => run::run(&typed, invocation).await,
+        Verb::Try(typed) => trial::trial(&typed, invocation).await,
         Verb::Create(typed) => create::create(&typed, invocation).await,
         Verb::Exec(typed) => exec::exec(&typed, invocation).await,
         Verb::Shell(typed) => shell::shell(&typed, invocation).await,

@@ -24,5 +24,6 @@ mod stages;
 mod stock;
 mod terminal;
 mod traces;
+mod trial;
 mod verify;
 mod wait;
