@@ -10,7 +10,7 @@ use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
-use model::promotion::{PromoteRequest, Promoted, Promotion, UndoRequest};
+use model::promotion::{AdvanceRequest, Journey, PromoteRequest, UndoRequest};
 use model::race::{Race, RaceRequest};
 use model::refresh::{RefreshRequest, Refreshed};
 use model::sandbox::{CreateRequest, Status};
@@ -19,7 +19,7 @@ use model::snapshot::{
 };
 use model::units::Span;
 use model::verdict::{Verdict, VerifyRequest};
-use model::{ExecId, Sandbox};
+use model::{ExecId, PromotionId, Sandbox};
 use serde::{Deserialize, Serialize};
 use server::client::{Client, ClientError};
 use tokio::io::AsyncRead;
@@ -145,11 +145,22 @@ impl Api {
         &self,
         which: &Which,
         request: &PromoteRequest,
-    ) -> Result<Promoted, ClientError> {
-        self.client.post(&of(which, "/promote"), request).await
+    ) -> Result<Lines, ClientError> {
+        let pieces = self.client.post_stream(&of(which, "/promote?steps=true"), request).await?;
+        Ok(Lines { pieces: Box::new(pieces), buffer: Vec::new() })
     }
 
-    pub(crate) async fn promotions(&self) -> Result<Vec<Promotion>, ClientError> {
+    pub(crate) async fn advance(
+        &self,
+        which: PromotionId,
+        request: &AdvanceRequest,
+    ) -> Result<Lines, ClientError> {
+        let path = format!("/v1/promotions/{which}/advance?steps=true");
+        let pieces = self.client.post_stream(&path, request).await?;
+        Ok(Lines { pieces: Box::new(pieces), buffer: Vec::new() })
+    }
+
+    pub(crate) async fn promotions(&self) -> Result<Vec<Journey>, ClientError> {
         self.client.get("/v1/promotions").await
     }
 
@@ -157,7 +168,7 @@ impl Api {
         &self,
         which: Option<&Which>,
         request: &UndoRequest,
-    ) -> Result<Promotion, ClientError> {
+    ) -> Result<Journey, ClientError> {
         match which {
             Some(which) => self.client.post(&format!("/v1/promotions/{which}/undo"), request).await,
             None => self.client.post("/v1/undo", request).await,

@@ -40,6 +40,11 @@ impl Caller {
         }
     }
 
+    /// What a command on this machine itself starts from: all of it, credentials too.
+    pub(crate) fn whole_context(&self) -> Context {
+        Context { env: self.env.clone(), cwd: self.cwd.clone().into(), umask: self.umask, user: None }
+    }
+
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }

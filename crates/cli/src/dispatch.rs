@@ -12,8 +12,8 @@ use crate::{hooks, verbs};
 
 #[must_use]
 pub fn main() -> ExitCode {
-    // Not a verb of people's: the daemon starts its launcher this way, and nothing else must happen first.
-    if let Some(done) = hooks::run_launcher() {
+    // Not verbs of people's: the daemon starts its helpers this way, and nothing else must happen first.
+    if let Some(done) = hooks::run_helper() {
         return ExitCode::from(if done.is_ok() { 0 } else { ZENO_FAILED });
     }
     let cli = Cli::read();
@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
 impl Verb {
     /// Does it exit with the code of a command in a sandbox?
     fn is_command(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Exec(_) | Self::Shell(_) | Self::Attach(_))
+        matches!(self, Self::Run(_) | Self::Try(_) | Self::Exec(_) | Self::Shell(_) | Self::Attach(_))
     }
 }
 

@@ -22,6 +22,10 @@ pub(crate) enum Failure {
     Daemon(#[source] DaemonError),
     #[error("the launcher failed")]
     Launcher(#[source] server::daemon::LaunchError),
+    #[error("an errand failed")]
+    Errand(#[source] server::daemon::ErrandError),
+    #[error("cannot read standard input")]
+    Stdin(#[source] io::Error),
     #[error("cannot find zeno's own program")]
     OwnProgram(#[source] io::Error),
     #[error("cannot start the runtime")]
@@ -52,6 +56,8 @@ pub(crate) enum Failure {
     WrongFrame,
     #[error("this would remove {}, and nobody is there to confirm it", count(*sandboxes, "sandbox", "sandboxes"))]
     Unconfirmed { sandboxes: u64 },
+    #[error("a promotion that goes on is what it is: only --to, --dry-run and --actor can be said of it")]
+    PromotedAlready,
     #[error("cannot copy {what}")]
     CopyShape { what: &'static str },
     #[error("cannot read `{}`", path.display())]
@@ -111,7 +117,7 @@ impl Failure {
     fn code(&self) -> Code {
         match self {
             Self::Client(ClientError::Problem(problem)) => problem.code,
-            Self::NoHome | Self::CopyShape { .. } => Code::BadRequest,
+            Self::NoHome | Self::CopyShape { .. } | Self::PromotedAlready => Code::BadRequest,
             Self::Workspace { .. } => Code::WorkspaceGone,
             Self::ReadHost { source, .. } | Self::WriteHost { source, .. }
                 if source.kind() == io::ErrorKind::NotFound =>
@@ -122,6 +128,8 @@ impl Failure {
             Self::Client(_)
             | Self::Daemon(_)
             | Self::Launcher(_)
+            | Self::Errand(_)
+            | Self::Stdin(_)
             | Self::OwnProgram(_)
             | Self::Runtime(_)
             | Self::Cwd(_)

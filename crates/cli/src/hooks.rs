@@ -1,4 +1,4 @@
-//! Where the command line touches what lies below the API: being the daemon or its launcher, and asking about this
+//! Where the command line touches what lies below the API: being the daemon or one of its helpers, and asking about this
 //! machine when no daemon can be started.
 
 use std::path::Path;
@@ -8,9 +8,10 @@ use server::daemon::DaemonOptions;
 
 use crate::failure::Failure;
 
-/// Becomes the launcher, if this process was started as one.
-pub(crate) fn run_launcher() -> Option<Result<(), Failure>> {
-    server::daemon::launcher_if_asked().map(|done| done.map_err(Failure::Launcher))
+/// Becomes the launcher, or goes on an errand, if this process was started for that.
+pub(crate) fn run_helper() -> Option<Result<(), Failure>> {
+    let launcher = server::daemon::launcher_if_asked().map(|done| done.map_err(Failure::Launcher));
+    launcher.or_else(|| server::daemon::errand_if_asked().map(|done| done.map_err(Failure::Errand)))
 }
 
 /// Becomes the daemon; returns when it was told to stop. Called before any runtime or thread exists.

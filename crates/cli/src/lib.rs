@@ -12,6 +12,7 @@ mod hooks;
 mod invocation;
 mod output;
 mod progress;
+mod prompt;
 mod render;
 mod request;
 mod session;

@@ -109,6 +109,32 @@ impl Drop for Running {
     }
 }
 
+/// One thing after the other: what is done now is shown, and what is through stays on the screen.
+#[derive(Debug)]
+pub(crate) struct Following {
+    bar: ProgressBar,
+}
+
+impl Following {
+    pub(crate) fn begin(message: &str) -> Self {
+        Self { bar: spinner(message) }
+    }
+
+    pub(crate) fn now(&self, message: &str) {
+        self.bar.set_message(message.to_owned());
+    }
+
+    pub(crate) fn line(&self, line: &str) {
+        self.bar.println(line);
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// A table that is drawn again and again: one line for each of several that run side by side.
 #[derive(Debug, Default)]
 pub(crate) struct Board {

@@ -10,6 +10,7 @@ use model::sandbox::{CreateRequest, WorkspaceChoice};
 use crate::args::command::{CommandArgs, ContextArgs, EnvArg, StreamArgs};
 use crate::args::run::{Create, Run};
 use crate::args::sandbox::{LimitArgs, SandboxArgs, labels};
+use crate::args::trial::Trial;
 use crate::caller::Caller;
 use crate::failure::Failure;
 use crate::terminal::{Input, Terminals};
@@ -26,6 +27,17 @@ pub(crate) fn run(run: &Run, caller: &Caller, terminals: Terminals) -> Result<Ru
         create: CreateRequest { context: caller.context(), ..sandbox(&run.sandbox, caller)? },
         exec: command(&run.command, caller, cwd, streams),
         keep: run.keep || run.detach,
+    })
+}
+
+/// What `zeno try` asks: the same, kept until it is decided what becomes of it.
+pub(crate) fn trial(trial: &Trial, caller: &Caller, terminals: Terminals) -> Result<RunRequest, Failure> {
+    let streams = Streams::of(&trial.command.streams, terminals);
+    let cwd = trial.command.context.workdir.as_deref().map(|dir| caller.absolute(dir).into());
+    Ok(RunRequest {
+        create: CreateRequest { context: caller.context(), ..sandbox(&trial.sandbox, caller)? },
+        exec: command(&trial.command, caller, cwd, streams),
+        keep: true,
     })
 }
 

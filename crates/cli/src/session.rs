@@ -18,6 +18,7 @@ use crate::progress::Waiting;
 use crate::request::Streams;
 use crate::terminal::RawMode;
 
+use self::input::Stdin;
 use self::stream::Streaming;
 
 /// How a conversation came to its end.
@@ -49,7 +50,7 @@ pub(crate) async fn talk(
 ) -> Result<Ending, Failure> {
     let (incoming, outgoing) = conversation.split();
     let (controls, control) = mpsc::channel(16);
-    let stdin = streams.stdin.then(input::stdin);
+    let stdin = streams.stdin.then(Stdin::read).transpose().map_err(Failure::Stdin)?;
     let watched = input::Watched::listen(streams.tty.is_some()).map_err(Failure::Signals)?;
     tokio::select! {
         ending = listen(incoming, topic, streams, form, sandbox) => ending,
@@ -129,7 +130,7 @@ fn raw_mode(streams: Streams) -> Result<Option<RawMode<'static>>, Failure> {
 /// Sends until it cannot any more. Whoever listens learns why, so this side only falls silent.
 async fn speak(
     mut outgoing: Outgoing,
-    mut stdin: Option<mpsc::Receiver<Vec<u8>>>,
+    mut stdin: Option<Stdin>,
     mut control: mpsc::Receiver<Control>,
 ) -> Infallible {
     loop {
@@ -144,10 +145,10 @@ async fn speak(
 }
 
 /// The next piece of input; an empty one, once, at its end.
-async fn next_input(stdin: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Vec<u8> {
+async fn next_input(stdin: &mut Option<Stdin>) -> Vec<u8> {
     match stdin {
-        Some(receiver) => {
-            let bytes = receiver.recv().await;
+        Some(pieces) => {
+            let bytes = pieces.next().await;
             if bytes.is_none() {
                 *stdin = None;
             }

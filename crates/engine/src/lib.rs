@@ -7,6 +7,7 @@
 pub mod capture;
 pub mod cgroup;
 pub mod diff;
+pub mod errand;
 mod executable;
 pub mod image;
 pub mod init;
@@ -17,6 +18,7 @@ pub mod promote;
 pub mod remove;
 pub mod seccomp;
 mod sys;
+mod tree;
 pub mod view;
 
 pub use executable::run_sealed;

@@ -1,4 +1,4 @@
-//! Checks, verdicts and races: whether a state is good, and which of several is best.
+//! Checks, verdicts, races and stages: whether a state is good, which of several is best, and how far it goes out.
 //!
 //! Checks run on copies of a sealed state, so that what they write voids nothing. A verdict holds for the digest of that
 //! state and for no other. Never changes a sandbox that it judges, never knows HTTP, never prints.
@@ -9,13 +9,17 @@ mod judge;
 mod log;
 mod promote;
 mod race;
+mod stages;
 mod standing;
 mod suite;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use control::Control;
+use model::exec::Text;
 use tokio::sync::mpsc;
 
 pub use definition::definition;
@@ -29,12 +33,17 @@ pub struct Lanes {
     logs: PathBuf,
     /// Where what candidates wrote is kept, a folder for each race.
     races: PathBuf,
+    /// Where what the commands of stages wrote is kept, a folder for each promotion.
+    stages: PathBuf,
+    /// Whoever promotes into a folder holds its turn.
+    turns: Arc<Mutex<BTreeMap<Text, Arc<tokio::sync::Mutex<()>>>>>,
 }
 
 impl Lanes {
     #[must_use]
     pub fn new(control: Control, home: &Path) -> Self {
-        Self { control, logs: home.join("verdicts"), races: home.join("races") }
+        let [logs, races, stages] = ["verdicts", "races", "stages"].map(|name| home.join(name));
+        Self { control, logs, races, stages, turns: Arc::default() }
     }
 }
 

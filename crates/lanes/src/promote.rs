@@ -3,28 +3,34 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use control::{Gate, config};
+use control::{Gate, Preview, config};
 use model::config::Check;
 use model::exec::Text;
 use model::promotion::{Action, Assessment, PromoteRequest, Promoted};
 use model::snapshot::SnapshotReason;
 use model::verdict::{Judgement, VerifyRequest};
-use model::{Code, Problem, Sandbox, Verdict};
+use model::{Code, Problem, PromotionId, Sandbox, Verdict};
 
 use crate::verify::{Judging, room};
 use crate::{Lanes, Standing};
 
 impl Lanes {
     /// Brings what a sandbox changed into reality, if its gate is open.
-    pub async fn promote(&self, which: &str, request: PromoteRequest) -> Result<Promoted, Problem> {
-        let way = if request.dry_run { Way::Through(Gate::None) } else { self.way(which, &request).await? };
+    pub(crate) async fn promote(
+        &self,
+        id: PromotionId,
+        which: &str,
+        request: PromoteRequest,
+    ) -> Result<Promoted, Problem> {
+        let way =
+            if request.dry_run { Way::Through(Gate::None) } else { self.way(id, which, &request).await? };
         match way {
-            Way::Through(gate) => self.control.promote(which, request, gate).await,
-            Way::Ended(promoted) => Ok(promoted),
+            Way::Through(gate) => self.control.promote(id, which, request, gate).await,
+            Way::Ended(promoted) => Ok(*promoted),
         }
     }
 
-    async fn way(&self, which: &str, request: &PromoteRequest) -> Result<Way, Problem> {
+    async fn way(&self, id: PromotionId, which: &str, request: &PromoteRequest) -> Result<Way, Problem> {
         let sandbox = self.control.get(which).await?;
         let checks = self.asked(&sandbox, request).await?;
         if checks.is_empty() {
@@ -34,16 +40,16 @@ impl Lanes {
             return Ok(Way::Through(Gate::Forced));
         }
         let planned = PromoteRequest { dry_run: true, ..request.clone() };
-        let assessment = match self.control.promote(which, planned, Gate::None).await? {
+        let assessment = match self.control.promote(id, which, planned, Gate::None).await? {
             Promoted::Planned { assessment } if assessment.is_clear() => assessment,
             // No need to ask the checks.
-            Promoted::Planned { assessment } => return Ok(Way::Ended(Promoted::Blocked { assessment })),
-            other => return Ok(Way::Ended(other)),
+            Promoted::Planned { assessment } => return Ok(Way::ended(Promoted::Blocked { assessment })),
+            other => return Ok(Way::ended(other)),
         };
-        if assessment.counts().is_nothing() {
-            return Ok(Way::Ended(Promoted::Planned { assessment }));
+        if assessment.is_nothing() {
+            return Ok(Way::ended(Promoted::Planned { assessment }));
         }
-        if is_as_sealed(&assessment) {
+        if is_as_sealed(&assessment) && !self.control.is_behind(which).await? {
             return self.gate(&sandbox, &checks, request).await.map(Way::Through);
         }
         self.preview(&sandbox, &checks, request, &assessment).await
@@ -71,7 +77,8 @@ impl Lanes {
         }
     }
 
-    /// Merged with what changed here, or only a part of it: nobody has seen that yet, so it is made and judged now.
+    /// Merged with what changed here, beside it, or only a part of it: nobody has seen that yet, so it is made and judged
+    /// now.
     async fn preview(
         &self,
         sandbox: &Sandbox,
@@ -82,9 +89,9 @@ impl Lanes {
         if let Some(path) = unseeable(assessment) {
             return Err(undecidable(sandbox, path));
         }
-        let Some(snapshot) = self.control.preview(&sandbox.id.to_string(), request.clone()).await? else {
-            let planned = PromoteRequest { dry_run: true, ..request.clone() };
-            return self.control.promote(&sandbox.id.to_string(), planned, Gate::None).await.map(Way::Ended);
+        let snapshot = match self.control.preview(&sandbox.id.to_string(), request.clone()).await? {
+            Preview::Made(snapshot) => snapshot,
+            Preview::Blocked(assessment) => return Ok(Way::ended(Promoted::Blocked { assessment })),
         };
         let id = snapshot.id;
         let verdict = self.judge_snapshot(sandbox, snapshot, checks, judging(request)).await?;
@@ -111,7 +118,13 @@ impl Lanes {
 enum Way {
     Through(Gate),
     /// There is nothing to do, or something stands in the way.
-    Ended(Promoted),
+    Ended(Box<Promoted>),
+}
+
+impl Way {
+    fn ended(promoted: Promoted) -> Self {
+        Self::Ended(Box::new(promoted))
+    }
 }
 
 /// Is what would be promoted what the sandbox has, all of it and nothing else?

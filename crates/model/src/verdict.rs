@@ -104,15 +104,7 @@ impl CheckResult {
     /// Why it did not pass, in one line.
     #[must_use]
     pub fn why(&self) -> Option<String> {
-        let reason = self.reason.as_ref()?;
-        let exit = self.runs.first().and_then(|run| run.exit.as_ref());
-        Some(match (reason, exit) {
-            (Reason::Exit { .. }, Some(Outcome::Exited { code })) => format!("exit code {code}, {reason}"),
-            (Reason::Exit { .. }, Some(Outcome::Signaled { signal })) => {
-                format!("killed by signal {signal}, {reason}")
-            }
-            _ => reason.to_string(),
-        })
+        Some(self.reason.as_ref()?.told(self.runs.first().and_then(|run| run.exit.as_ref())))
     }
 }
 
@@ -146,6 +138,20 @@ pub enum Reason {
     Flaky,
     /// A check that it needs did not pass.
     Needs { check: Name },
+}
+
+impl Reason {
+    /// The same with how the command ended.
+    #[must_use]
+    pub fn told(&self, exit: Option<&Outcome>) -> String {
+        match (self, exit) {
+            (Self::Exit { .. }, Some(Outcome::Exited { code })) => format!("exit code {code}, {self}"),
+            (Self::Exit { .. }, Some(Outcome::Signaled { signal })) => {
+                format!("killed by signal {signal}, {self}")
+            }
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Reason {

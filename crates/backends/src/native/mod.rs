@@ -44,7 +44,7 @@ use tokio::net::UnixStream;
 
 use store::Stored;
 
-pub use engine::promote::Summary;
+pub use engine::promote::{Purpose, Summary};
 pub use host::doctor;
 pub use problem::NativeError;
 pub use promote::Candidate;

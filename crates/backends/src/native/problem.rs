@@ -53,9 +53,13 @@ pub enum NativeError {
     #[error("could not tell what the sandbox changed")]
     Diff(#[from] DiffError),
     #[error(
-        "no check has judged what would come of it: {merged} files merged with changes made here, {left} left as they are"
+        "no check has judged what would come of it (merged with changes made here: {merged}, left as they are: {left})"
     )]
     Unjudged { merged: u64, left: u64 },
+    #[error("could not lay what the sandbox changed over the present")]
+    Lay(#[source] PromoteError),
+    #[error("the workspace changes all the time")]
+    Restless,
     #[error("could not promote")]
     Promote(#[from] PromoteError),
     #[error("could not promote the commits made inside")]
@@ -120,6 +124,8 @@ impl From<NativeError> for Problem {
             }
             NativeError::Unjudged { .. } => Self::from_error(Code::Conflict, &error)
                 .hint("something changed here while the checks ran: promote it again"),
+            NativeError::Restless => Self::from_error(Code::Conflict, &error)
+                .hint("try again when whatever writes in it has come to an end"),
             NativeError::NotFrozen => {
                 Self::from_error(Code::Refused, &error).hint("the machine is read live: it is never behind")
             }

@@ -13,6 +13,7 @@ use engine::promote::{
 use jiff::Timestamp;
 use model::exec::Text;
 use model::promotion::{Assessment, Commits, PromoteRequest, PromotionState};
+use model::sandbox::Masked;
 use model::units::Size;
 use model::{Problem, PromotionId, SandboxId};
 
@@ -181,14 +182,20 @@ impl<'a> Wish<'a> {
         let stored = &candidate.saved.0;
         let frozen = stored.frozen.as_ref();
         let hidden = stored.masked.iter().chain(frozen.iter().flat_map(|frozen| &frozen.masked));
-        let path = |text: &Text| PathBuf::from(text.as_os_str());
         let taken = frozen.map_or(candidate.made, |frozen| frozen.taken);
+        let since = stored.since.unwrap_or(taken);
         Self {
             candidate,
             paths: candidate.request.paths.iter().map(path).collect(),
             masked: hidden.map(|masked| path(&masked.path)).collect(),
-            since: taken.checked_sub(TICK).unwrap_or(taken),
+            since: since.checked_sub(TICK).unwrap_or(since),
         }
+    }
+
+    /// Hides these, too.
+    pub(super) fn hiding<'b>(mut self, masked: impl Iterator<Item = &'b Masked>) -> Self {
+        self.masked.extend(masked.map(|masked| path(&masked.path)));
+        self
     }
 
     pub(super) fn ask<'b>(&'b self, comparison: &'b Comparison, purpose: Purpose) -> Ask<'b> {
@@ -204,6 +211,10 @@ impl<'a> Wish<'a> {
             purpose,
         }
     }
+}
+
+fn path(text: &Text) -> PathBuf {
+    PathBuf::from(text.as_os_str())
 }
 
 /// The clock may be this far ahead of the times that file systems write.

@@ -2,7 +2,10 @@
 //!
 //! Changes nothing in reality, and nothing of the sandbox.
 
-use engine::promote::{Purpose, assess};
+use std::path::Path;
+
+use engine::capture::{Frozen, Step};
+use engine::promote::assess;
 use engine::view::Ask;
 use model::promotion::Assessment;
 use model::sandbox::CreateRequest;
@@ -11,18 +14,21 @@ use model::{Caveat, LayerId, Problem, SnapshotId};
 use super::problem::NativeError;
 use super::promote::{Candidate, Wish};
 use super::store::{FIRST_TURN, Stored};
-use super::{Inner, Native, Saved};
+use super::{Inner, Native, Purpose, Saved};
 
 /// What is to be laid over the present.
 #[derive(Clone, Debug)]
 pub struct Rebase {
-    /// Its paths are laid, and decided as its resolutions say. What git ignores, git's own folders and what was changed on
-    /// the machine come along.
+    pub purpose: Purpose,
+    /// Its paths are laid, and decided as its resolutions say. What git ignores and what was changed on the machine come
+    /// along.
     pub candidate: Candidate,
     /// What the sandbox was made with.
     pub made_with: CreateRequest,
     /// Holds the workspace as it is frozen now.
     pub holder: SnapshotId,
+    /// Holds it for a moment, to see whether it changed.
+    pub probe: SnapshotId,
     /// The layer to make. None: only say what would come of it.
     pub layer: Option<LayerId>,
 }
@@ -52,37 +58,57 @@ impl Native {
 
 impl Inner {
     fn rebase(&self, order: &Rebase) -> Result<Rebased, NativeError> {
-        let Rebase { candidate, made_with, holder, layer } = order;
+        let Rebase { purpose, candidate, made_with, holder, probe, layer } = order;
         let old = &candidate.saved.0;
         let Some(was) = &old.frozen else { return Err(NativeError::NotFrozen) };
         let _turn = self.promoting();
-        // Before anything is looked at: what changes from now on is found when this is brought to reality.
-        let frozen = self.captures.freeze(&was.workspace, *holder, &made_with.unmask, &|step| {
-            if let engine::capture::Step::Changing = step {
-                self.clear_stock_of(&was.workspace);
-            }
-        })?;
         let comparison = self.sealed_comparison(old)?;
-        let wish = Wish::of(candidate);
-        let assessed = assess(&wish.ask(&comparison, Purpose::Lay))?;
-        let (Some(layer), true) = (layer, assessed.report.is_clear()) else {
-            return Ok(Rebased { assessment: assessed.report, saved: None });
-        };
-        let ask = Ask { request: made_with, frozen: Some(&frozen), disk_kind: old.plan.disk_kind };
-        let (plan, mut masked, planned) = self.planner.plan(&ask)?;
-        let mut layers = Vec::new();
-        if !old.layers.is_empty() {
-            let mut stack = old.layers.clone();
-            self.squashed.apply(&mut stack, &self.layers);
-            self.layers.rebase(&stack, *layer, (&old.plan, &plan), |half| {
-                assessed.lay(&plan, half).map_err(NativeError::from)
-            })?;
-            layers.push(*layer);
+        for _ in 0..ATTEMPTS {
+            let frozen = self.freeze_anew(&was.workspace, *holder, made_with)?;
+            let ask = Ask { request: made_with, frozen: Some(&frozen), disk_kind: old.plan.disk_kind };
+            let (plan, mut masked, planned) = self.planner.plan(&ask)?;
+            masked.extend(frozen.masked.iter().cloned());
+            let wish = Wish::of(candidate).hiding(masked.iter());
+            let assessed = assess(&wish.ask(&comparison, *purpose)).map_err(NativeError::Lay)?;
+            let (Some(layer), true) = (layer, assessed.report.is_clear()) else {
+                return Ok(Rebased { assessment: assessed.report, saved: None });
+            };
+            let mut layers = Vec::new();
+            if !old.layers.is_empty() {
+                let mut stack = old.layers.clone();
+                self.squashed.apply(&mut stack, &self.layers);
+                self.layers.rebase(&stack, *layer, (&old.plan, &plan), |half| {
+                    assessed.lay(&plan, half).map_err(NativeError::Lay)
+                })?;
+                layers.push(*layer);
+            }
+            // What was merged was read after the workspace was frozen: it must not have changed in between.
+            let generation = self.freeze_anew(&was.workspace, *probe, made_with).map(|now| now.generation);
+            self.captures.release(*probe);
+            if generation? != frozen.generation {
+                layers.iter().try_for_each(|layer| self.layers.remove(*layer))?;
+                continue;
+            }
+            let caveats = caveats(old, planned.into_iter().chain(frozen.caveats.iter().cloned()));
+            let since = Some(old.since.unwrap_or(was.taken));
+            let stored =
+                Stored { plan, frozen: Some(frozen), masked, caveats, layers, since, turn: FIRST_TURN };
+            return Ok(Rebased { assessment: assessed.report, saved: Some(Saved(stored)) });
         }
-        masked.extend(frozen.masked.iter().cloned());
-        let caveats = caveats(old, planned.into_iter().chain(frozen.caveats.iter().cloned()));
-        let stored = Stored { plan, frozen: Some(frozen), masked, caveats, layers, turn: FIRST_TURN };
-        Ok(Rebased { assessment: assessed.report, saved: Some(Saved(stored)) })
+        Err(NativeError::Restless)
+    }
+
+    fn freeze_anew(
+        &self,
+        workspace: &Path,
+        holder: SnapshotId,
+        made_with: &CreateRequest,
+    ) -> Result<Frozen, NativeError> {
+        Ok(self.captures.freeze(workspace, holder, &made_with.unmask, &|step| {
+            if let Step::Changing = step {
+                self.clear_stock_of(workspace);
+            }
+        })?)
     }
 }
 
@@ -98,3 +124,6 @@ fn caveats(old: &Stored, new: impl Iterator<Item = Caveat>) -> Vec<Caveat> {
     }
     caveats
 }
+
+/// How often a workspace may change under our eyes.
+const ATTEMPTS: usize = 5;

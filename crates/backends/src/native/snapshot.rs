@@ -40,6 +40,16 @@ impl Saved {
 }
 
 impl Native {
+    /// Whether what a sandbox writes can be sealed at all.
+    pub async fn can_seal(&self, id: SandboxId) -> Result<(), Problem> {
+        let native = self.clone();
+        let look = tokio::task::spawn_blocking(move || {
+            let plan = Folder::of(&native.0.home, id).read()?.plan;
+            if plan.disk.is_some() && plan.image().is_none() { Err(NativeError::OwnDisk) } else { Ok(()) }
+        });
+        Ok(look.await.map_err(NativeError::from)??)
+    }
+
     /// Seals what a sandbox without processes has written as this layer, unless it wrote nothing. Takes no longer for a
     /// lot than for a little.
     pub async fn seal(&self, id: SandboxId, layer: LayerId) -> Result<Saved, Problem> {

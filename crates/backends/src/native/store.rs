@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use engine::capture::Frozen;
 use engine::layers::Layers;
 use engine::view::{Part, Plan};
+use jiff::Timestamp;
 use model::sandbox::Masked;
 use model::{Caveat, LayerId, SandboxId};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,9 @@ pub(super) struct Stored {
     /// The sealed layers it stands on, top first.
     #[serde(default)]
     pub(super) layers: Vec<LayerId>,
+    /// Since when it relies on what it reads live, if it was laid over a later state of its workspace.
+    #[serde(default)]
+    pub(super) since: Option<Timestamp>,
     /// Which of its upper folders it writes to. Grows with every one that is sealed or left behind.
     #[serde(default)]
     pub(super) turn: u32,
@@ -38,6 +42,7 @@ impl Stored {
             && self.masked == other.masked
             && self.caveats == other.caveats
             && self.layers == other.layers
+            && self.since == other.since
             && self.turn == other.turn
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod race;
 pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod snapshot;
+pub(crate) mod trial;
 pub(crate) mod verify;
 pub(crate) mod which;
 
@@ -44,6 +45,7 @@ pub(crate) struct Cli {
 #[derive(Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum Verb {
     Run(Box<run::Run>),
+    Try(Box<trial::Trial>),
     Create(Box<run::Create>),
     Exec(exec::Exec),
     Shell(exec::Shell),
@@ -205,6 +207,7 @@ mod tests {
 
         Commands:
           run          Run a command in a throwaway copy of this machine
+          try          Run a command in a sandbox, look at what it did, then decide
           create       Make a sandbox and print its name
           exec         Run a command in a sandbox
           shell        Open a shell in a sandbox
@@ -222,7 +225,7 @@ mod tests {
           refresh      Bring a sandbox up to date with its workspace
           fork         Make new sandboxes of one, on all that it has written
           promote      Bring what a sandbox changed into reality, all or nothing
-          promotions   List what was brought into reality
+          promotions   List what was brought into reality, and how far it went out
           undo         Take a promotion back
           verify       Run checks on the state of a sandbox
           verdicts     List what checks said

@@ -106,7 +106,7 @@ pub(crate) struct BadLabel {
     text: String,
 }
 
-fn actor(text: &str) -> Actor {
+pub(super) fn actor(text: &str) -> Actor {
     match text {
         "agt" => Actor::Agt,
         "atm" => Actor::Atm,

@@ -3,12 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-use model::SandboxId;
+use model::{PromotionId, SandboxId};
 
 /// An id, a name or the beginning of an id; the daemon finds the sandbox. `sandbox:x` says outright that a
 /// sandbox is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Which(String);
+
+impl Which {
+    /// The promotion it names, if it is the whole id of one.
+    pub(crate) fn promotion(&self) -> Option<PromotionId> {
+        self.0.parse().ok()
+    }
+}
 
 impl From<SandboxId> for Which {
     fn from(id: SandboxId) -> Self {

@@ -97,7 +97,7 @@ fn painted(change: &Change, text: &str, paint: Paint) -> String {
     }
 }
 
-fn word(kind: &ChangeKind) -> &'static str {
+pub(crate) fn word(kind: &ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Deleted => "deleted",
         ChangeKind::Added => "added",

@@ -16,6 +16,7 @@ pub(crate) mod snapshots;
 pub(crate) mod status;
 pub(crate) mod table;
 pub(crate) mod verdict;
+pub(crate) mod walk;
 pub(crate) mod words;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `zeno promote`, `zeno promotions`, `zeno undo`.
+//! What a promotion does, path by path, and what stands in its way.
 
 use jiff::Timestamp;
 use model::exec::Text;
@@ -7,7 +7,6 @@ use model::promotion::{
 };
 
 use super::paint::Paint;
-use super::table::table;
 use super::words::{age, clean, count};
 use crate::args::which::Which;
 
@@ -23,6 +22,9 @@ pub(crate) fn promoted(promoted: &Promoted, sandbox: &Which, paint: Paint) -> St
                     "{} as {id}  (take it back: zeno undo {id})\n",
                     summary(promotion.counts, &promotion.commits)
                 )
+        }
+        Promoted::Already { promotion } => {
+            format!("promoted before as {}  (take it back: zeno undo {})\n", promotion.id, promotion.id)
         }
         Promoted::Planned { assessment } => {
             let what = actions(assessment, paint)
@@ -41,24 +43,15 @@ pub(crate) fn promoted(promoted: &Promoted, sandbox: &Which, paint: Paint) -> St
     }
 }
 
-pub(crate) fn undone(promotion: &Promotion) -> String {
-    format!("undone: {} ({})\n", promotion.id, summary(promotion.counts, &promotion.commits))
-}
-
-pub(crate) fn list(promotions: &[Promotion], now: Timestamp, paint: Paint) -> String {
-    let rows: Vec<[String; 5]> = promotions
-        .iter()
-        .map(|promotion| {
-            [
-                promotion.id.to_string(),
-                state(promotion).to_owned(),
-                age(promotion.when, now),
-                promotion.sandbox.to_string(),
-                summary(promotion.counts, &promotion.commits),
-            ]
-        })
-        .collect();
-    table(["PROMOTION", "STATE", "AGE", "SANDBOX", "WHAT"], &rows, paint)
+/// A row for a list.
+pub(super) fn row(promotion: &Promotion, now: Timestamp) -> [String; 5] {
+    [
+        promotion.id.to_string(),
+        state(promotion).to_owned(),
+        age(promotion.when, now),
+        promotion.sandbox.to_string(),
+        summary(promotion.counts, &promotion.commits),
+    ]
 }
 
 /// What is done to each path, deletions first. What stays as it is is only counted.
@@ -162,7 +155,7 @@ fn left_out(assessment: &Assessment) -> String {
     }
 }
 
-fn summary(counts: Counts, commits: &[CommitRef]) -> String {
+pub(super) fn summary(counts: Counts, commits: &[CommitRef]) -> String {
     let Counts { deleted, created, modified, merged, kept: _, same: _ } = counts;
     let mut parts: Vec<String> =
         [(created, "created"), (modified, "modified"), (merged, "merged"), (deleted, "deleted")]

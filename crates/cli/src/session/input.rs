@@ -1,9 +1,12 @@
 //! What the user does while a command runs: typing, signals, changing the window.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -12,29 +15,56 @@ use crate::output;
 use crate::signal::SignalNumber;
 use crate::terminal;
 
-/// Standard input in pieces, read by a thread of its own: a read that nobody answers must not keep zeno
-/// from ending, and the runtime would wait for its own threads.
-pub(super) fn stdin() -> mpsc::Receiver<Vec<u8>> {
-    let (pieces, receiver) = mpsc::channel(4);
-    std::thread::spawn(move || {
-        let mut buffer = vec![0; PIECE];
-        loop {
-            match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
-                Ok(0) => return,
-                Ok(length) => {
-                    if pieces.blocking_send(buffer[..length].to_vec()).is_err() {
-                        return;
-                    }
-                }
-                Err(Errno::INTR) => {}
-                Err(error) => {
-                    output::note(&format!("warning: cannot read standard input: {error}\n"));
-                    return;
-                }
+/// Standard input in pieces. When this is dropped, nobody reads any more: what is typed then is for who asks next.
+#[derive(Debug)]
+pub(super) struct Stdin {
+    pieces: mpsc::Receiver<Vec<u8>>,
+    /// Closed with this, which wakes the reader.
+    _leave: OwnedFd,
+}
+
+impl Stdin {
+    /// Read by a thread of its own: a read that nobody answers must not keep zeno from ending, and the runtime would wait
+    /// for its own threads.
+    pub(super) fn read() -> io::Result<Self> {
+        let (left, leave) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (sender, pieces) = mpsc::channel(4);
+        std::thread::spawn(move || {
+            if let Err(error) = hand_on(&left, &sender) {
+                output::note(&format!("warning: cannot read standard input: {error}\n"));
             }
+        });
+        Ok(Self { pieces, _leave: leave })
+    }
+
+    /// The next piece; `None` at its end.
+    pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
+        self.pieces.recv().await
+    }
+}
+
+fn hand_on(left: &OwnedFd, pieces: &mpsc::Sender<Vec<u8>>) -> io::Result<()> {
+    let stdin = rustix::stdio::stdin();
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let mut ends = [
+            PollFd::from_borrowed_fd(left.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(stdin, PollFlags::IN),
+        ];
+        match poll(&mut ends, None) {
+            Err(Errno::INTR) => continue,
+            other => other?,
+        };
+        if !ends[0].revents().is_empty() {
+            return Ok(());
         }
-    });
-    receiver
+        match rustix::io::read(stdin, &mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(length) if pieces.blocking_send(buffer[..length].to_vec()).is_err() => return Ok(()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// The signals that are the command's, not zeno's.

@@ -32,10 +32,12 @@ mod shell;
 mod snapshot;
 mod snapshots;
 mod status;
+mod trial;
 mod undo;
 mod verdicts;
 mod verify;
 mod version;
+mod walk;
 
 use crate::api::Change;
 use crate::args::Verb;
@@ -45,6 +47,7 @@ use crate::invocation::Invocation;
 pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Failure> {
     match verb {
         Verb::Run(typed) => run::run(&typed, invocation).await,
+        Verb::Try(typed) => trial::trial(&typed, invocation).await,
         Verb::Create(typed) => create::create(&typed, invocation).await,
         Verb::Exec(typed) => exec::exec(&typed, invocation).await,
         Verb::Shell(typed) => shell::shell(&typed, invocation).await,

@@ -1,18 +1,29 @@
 //! `zeno promote`.
 
-use model::problem::Exit;
-use model::promotion::{Assessment, Commits, PromoteRequest, Promoted};
+use model::promotion::{Commits, PromoteRequest, Resolutions};
 
+use super::walk::{self, Start};
 use crate::args::promote::{Promote, resolutions};
 use crate::caller::Caller;
-use crate::failure::{DONE, Failure};
+use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::progress::Waiting;
-use crate::render::promotion;
+use crate::render::walk as render;
 
 pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<u8, Failure> {
-    let caller = Caller::read()?;
-    let request = PromoteRequest {
+    let request = request_of(typed, &Caller::read()?);
+    let start = match typed.sandbox.promotion() {
+        Some(id) if is_plain(&request) => Start::Promotion(id),
+        Some(_) => return Err(Failure::PromotedAlready),
+        None => Start::Sandbox(&typed.sandbox),
+    };
+    let api = invocation.api().await?;
+    let Some(walked) = walk::walk(&api, start, request, invocation).await? else { return Ok(walk::left()) };
+    invocation.answer(&walked, |paint| render::walked(&walked, &typed.sandbox, typed.to.as_ref(), paint))?;
+    Ok(walk::exit(&walked))
+}
+
+fn request_of(typed: &Promote, caller: &Caller) -> PromoteRequest {
+    PromoteRequest {
         paths: typed.paths.iter().map(|path| caller.absolute(path).into()).collect(),
         resolutions: resolutions(&typed.on_conflict),
         commits: if typed.no_commits { Commits::Leave } else { Commits::Bring },
@@ -20,29 +31,19 @@ pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<
         dry_run: typed.dry_run,
         commands: typed.commands.clone(),
         force: typed.force,
-        ..PromoteRequest::default()
-    };
-    let api = invocation.api().await?;
-    let promoted = Waiting::begin("promoting").watch(api.promote(&typed.sandbox, &request)).await?;
-    invocation.answer(&promoted, |paint| promotion::promoted(&promoted, &typed.sandbox, paint))?;
-    Ok(exit(&promoted))
-}
-
-/// The exit code that tells it.
-pub(super) fn exit(promoted: &Promoted) -> u8 {
-    match promoted {
-        Promoted::Done { .. } => DONE,
-        Promoted::Planned { assessment } | Promoted::Blocked { assessment } => exit_of(assessment),
+        actor: typed.actor.unwrap_or_default(),
+        to: typed.to.clone(),
+        approved: Default::default(),
+        context: caller.whole_context(),
     }
 }
 
-/// The same of what was only looked at.
-pub(super) fn exit_of(assessment: &Assessment) -> u8 {
-    if !assessment.conflicts.is_empty() {
-        Exit::Conflict as u8
-    } else if !assessment.is_clear() {
-        Exit::Refused as u8
-    } else {
-        DONE
-    }
+/// Nothing is said of what is to be promoted, only how far.
+fn is_plain(request: &PromoteRequest) -> bool {
+    let PromoteRequest { paths, resolutions, allow_executes, dry_run: _, commands, force, .. } = request;
+    paths.is_empty()
+        && *resolutions == Resolutions::default()
+        && !allow_executes
+        && commands.is_empty()
+        && !force
 }

@@ -5,13 +5,14 @@ use std::io::{self, BufRead, IsTerminal};
 use model::SandboxId;
 use model::exec::Text;
 use model::problem::Exit;
-use model::promotion::{PromoteRequest, Promoted};
+use model::promotion::{PromoteRequest, Walked};
 use model::race::{Attempt, Candidate, Pick, Race, RaceRequest, RaceStep};
 use model::sandbox::CreateRequest;
 use model::verdict::Judgement;
 use serde::Serialize;
 use server::client::ClientError;
 
+use super::walk::{self, Start};
 use crate::api::Lines;
 use crate::args::race::{self as args, CandidateArg, Consent, Source, Try};
 use crate::args::which::Which;
@@ -20,11 +21,12 @@ use crate::failure::{DONE, Failure};
 use crate::invocation::{Form, Invocation};
 use crate::output;
 use crate::progress::{Board, Waiting};
-use crate::render::{promotion, race as render};
+use crate::render::{race as render, walk as render_walk};
 use crate::request;
 
 pub(crate) async fn race(typed: &args::Race, invocation: &Invocation) -> Result<u8, Failure> {
-    let request = request_of(typed, &Caller::read()?)?;
+    let caller = Caller::read()?;
+    let request = request_of(typed, &caller)?;
     let api = invocation.api().await?;
     let lines = Waiting::begin("freezing the state to start from").watch(api.race(&request)).await?;
     let race = follow(lines).await?;
@@ -37,13 +39,15 @@ pub(crate) async fn race(typed: &args::Race, invocation: &Invocation) -> Result<
     };
     let promoted = match chosen {
         Some(sandbox) if consents(typed.promote, sandbox, invocation.form)? => {
-            let request = PromoteRequest::default();
+            let request = PromoteRequest { context: caller.whole_context(), ..PromoteRequest::default() };
             let which = Which::from(sandbox);
-            let promoted = Waiting::begin("promoting").watch(api.promote(&which, &request)).await?;
+            let Some(walked) = walk::walk(&api, Start::Sandbox(&which), request, invocation).await? else {
+                return Ok(walk::left());
+            };
             if invocation.form == Form::People {
-                invocation.answer(&promoted, |paint| promotion::promoted(&promoted, &which, paint))?;
+                invocation.answer(&walked, |paint| render_walk::walked(&walked, &which, None, paint))?;
             }
-            Some(promoted)
+            Some(walked)
         }
         Some(_) | None => None,
     };
@@ -51,7 +55,7 @@ pub(crate) async fn race(typed: &args::Race, invocation: &Invocation) -> Result<
     let is_settled = race.winner.is_some() || race.pick == Pick::Ask && any;
     let exit = match &promoted {
         _ if !is_settled => Exit::Failed as u8,
-        Some(promoted) => super::promote::exit(promoted),
+        Some(promoted) => walk::exit(promoted),
         None => DONE,
     };
     if invocation.form == Form::Json {
@@ -66,7 +70,7 @@ struct Raced {
     #[serde(flatten)]
     race: Race,
     #[serde(skip_serializing_if = "Option::is_none")]
-    promoted: Option<Promoted>,
+    promoted: Option<Walked>,
 }
 
 /// Shall the winner be promoted? Where nobody can be asked, only if it was said before.

@@ -2,7 +2,7 @@
 
 use model::refresh::{RefreshRequest, Refreshed};
 
-use super::promote::exit_of;
+use super::walk::exit_of;
 use crate::args::promote::{Refresh, resolutions};
 use crate::failure::{DONE, Failure};
 use crate::invocation::Invocation;

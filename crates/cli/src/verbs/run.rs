@@ -14,7 +14,7 @@ use crate::output;
 use crate::progress::Waiting;
 use crate::render::words;
 use crate::request::{self, Streams};
-use crate::session::{self, Topic};
+use crate::session::{self, Ending, Topic};
 use crate::terminal::Terminals;
 
 pub(crate) async fn run(typed: &Run, invocation: &Invocation) -> Result<u8, Failure> {
@@ -28,12 +28,7 @@ pub(crate) async fn run(typed: &Run, invocation: &Invocation) -> Result<u8, Fail
 }
 
 async fn attached(api: &Api, request: &RunRequest, invocation: &Invocation) -> Result<u8, Failure> {
-    let streams = Streams { tty: request.exec.tty, stdin: request.exec.stdin };
-    let topic = if request.keep { Topic::Command } else { Topic::Throwaway };
-    let conversation = Waiting::begin("making the sandbox").watch(api.run(request)).await?;
-    let mut sandbox = None;
-    // A conversation that ends early takes its throwaway sandbox with it, so leaving needs no more.
-    let ending = session::talk(conversation, topic, streams, invocation.form, &mut sandbox).await;
+    let (ending, sandbox) = talked(api, request, invocation.form).await?;
     if let Some(sandbox) = sandbox
         && request.keep
         && invocation.form == Form::People
@@ -42,6 +37,21 @@ async fn attached(api: &Api, request: &RunRequest, invocation: &Invocation) -> R
         output::note(&format!("kept: {name} (zeno shell {name}, zeno destroy {name})\n"));
     }
     Ok(super::exec::exit_code(&ending?))
+}
+
+/// The command from its start to its end, and the sandbox that was made for it, however it ended.
+pub(super) async fn talked(
+    api: &Api,
+    request: &RunRequest,
+    form: Form,
+) -> Result<(Result<Ending, Failure>, Option<Sandbox>), Failure> {
+    let streams = Streams { tty: request.exec.tty, stdin: request.exec.stdin };
+    let topic = if request.keep { Topic::Command } else { Topic::Throwaway };
+    let conversation = Waiting::begin("making the sandbox").watch(api.run(request)).await?;
+    let mut sandbox = None;
+    // A conversation that ends early takes its throwaway sandbox with it, so leaving needs no more.
+    let ending = session::talk(conversation, topic, streams, form, &mut sandbox).await;
+    Ok((ending, sandbox))
 }
 
 async fn detached(api: &Api, request: &RunRequest, invocation: &Invocation) -> Result<u8, Failure> {

@@ -114,6 +114,14 @@ impl Home {
     }
 
     /// A shell line in a sandbox.
+    /// Makes a sandbox with the workspace around this folder.
+    pub(crate) fn create_in(&self, name: &str, folder: &Path) {
+        let made =
+            finish(self.command(&["create", "--name", name]).current_dir(folder).spawn().unwrap(), b"");
+        assert_eq!(made.code, 0, "{made}");
+        self.remember_daemon();
+    }
+
     pub(crate) fn exec(&self, name: &str, line: &str) -> Ran {
         self.zeno(&["exec", name, "--", "sh", "-c", line])
     }

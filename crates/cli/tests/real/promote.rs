@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::files::listing;
-use crate::home::{Home, Ran, finish};
+use crate::home::{Home, Ran};
 
 #[test]
 fn what_was_done_inside_is_done_outside_and_undone() {
@@ -107,6 +107,7 @@ fn only_what_passed_its_checks_goes_through() {
     let yard = Yard::new(&home);
     fs::write(yard.path.join("zeno.yaml"), "checks:\n  - name: good\n    run: grep -q good README\n")
         .unwrap();
+    home.ok(&["refresh", "box"]);
     let refused = |ran: Ran, why: &str| {
         assert_eq!(ran.code, 4, "{ran}");
         assert!(ran.err().contains(why), "{ran}");
@@ -132,6 +133,27 @@ fn only_what_passed_its_checks_goes_through() {
     home.exec("box", "echo bad > README");
     let forced: Value = home.json(&["promote", "box", "--force"]);
     assert_eq!(forced["promotion"]["forced"], true, "{forced}");
+}
+
+/// No file was changed on both sides, but together they are a tree that nobody has judged.
+#[test]
+fn what_changed_beside_it_counts_too() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let check = "test $(cat lines README | grep -c MARK) -le 1";
+    fs::write(yard.path.join("zeno.yaml"), format!("checks:\n  - name: once\n    run: {check}\n")).unwrap();
+    home.ok(&["refresh", "box"]);
+    home.exec("box", "sed -i 's/^one/MARK/' lines; git -c user.name=a -c user.email=b commit -qam inside");
+    assert_eq!(home.zeno(&["verify", "box"]).code, 0);
+    let outside = |text: &str| fs::write(yard.path.join("README"), text).unwrap();
+    outside("MARK\n");
+    let refused = home.zeno(&["promote", "box"]);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.err().contains("did not pass `once`"), "{refused}");
+    outside("other\n");
+    let done = home.json(&["promote", "box"]);
+    assert_eq!(done["status"], "done", "{done}");
+    assert_eq!(done["promotion"]["commits"].as_array().unwrap().len(), 1, "{done}");
 }
 
 /// A part, or a merge, is a tree that nobody has judged: it is made, judged, and exactly that is promoted.
@@ -195,10 +217,8 @@ impl Yard {
         let status =
             std::process::Command::new("sh").args(["-c", &script]).current_dir(&path).status().unwrap();
         assert!(status.success());
-        let mut create = home.command(&["create", "--name", "box"]);
-        let made = finish(create.current_dir(&path).spawn().unwrap(), b"");
-        assert_eq!(made.code, 0, "{made}");
-        home.daemon();
-        Self { path }
+        let yard = Self { path };
+        home.create_in("box", &yard.path);
+        yard
     }
 }

@@ -100,6 +100,106 @@ fn commits_are_not_lost_on_either_side() {
     assert_eq!(seen.out(), "outside\nfirst\n?? inside\n", "{seen}");
 }
 
+#[test]
+fn git_s_files_are_those_of_the_side_that_moved_on() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    // Inside something is staged and tagged, outside is committed: the next commit inside must not revert that.
+    home.exec("box", "echo staged > lines; git add lines; git tag v1; git gc -q");
+    yard.script("echo fresh > fresh; git add -A; git commit -qm outside; echo loose > loose; git add loose");
+    home.ok(&["refresh", "box"]);
+    let seen = home.exec("box", "git log --format=%s; git status --short; git tag; git fsck --no-dangling");
+    assert_eq!(seen.out(), "outside\nfirst\n M lines\nA  loose\nv1\n", "{seen}");
+
+    // Both move, to different branches, and no file of git's changed on both sides.
+    home.exec("box", "git commit -qam inside");
+    yard.script("git reset -q; git checkout -qb other; echo more >> fresh; git commit -qam elsewhere");
+    let refused = home.zeno(&["refresh", "box", "--on-conflict", "ours"]);
+    assert_eq!(refused.code, 5, "{refused}");
+    assert!(refused.out().contains("conflict .git/HEAD\n"), "{refused}");
+    home.ok(&["refresh", "box", "--on-conflict", "theirs"]);
+    let seen = home.exec("box", "git branch --show-current; git log --format=%s; git log -1 --format=%s -");
+    assert!(seen.out().starts_with("other\nelsewhere\noutside\nfirst\n"), "{seen}");
+    let kept =
+        home.exec("box", "git for-each-ref --format='%(refname) %(subject)' refs/heads; git status --short");
+    assert!(kept.out().contains(" inside\n") && !kept.out().contains("D "), "{kept}");
+}
+
+#[test]
+fn what_is_hidden_now_stays_hidden() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    yard.script("echo a=1 > .env; mkdir e; echo e=1 > e/.env; git add -f .env e; git commit -qm env");
+    home.create_in("own", &yard.path);
+    assert_eq!(home.exec("own", "sed -i s/1/9/ .env; cat .env").out(), "a=9\n", "what is tracked is shown");
+    yard.script(
+        "git rm -q --cached .env e/.env; printf 'built\\n.env\\n' > .gitignore; git add -A; git commit -qm hide; \
+         echo SECRET=1 >> .env; rm -r e",
+    );
+    home.exec("own", "echo mine > e/.env");
+    home.ok(&["refresh", "own"]);
+    assert_eq!(home.exec("own", "cat .env e/.env").out(), "a=9\nmine\n", "its own is all it has");
+}
+
+#[test]
+fn what_was_read_live_is_still_watched() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    yard.script("mkdir built; echo before > built/cache");
+    home.create_in("own", &yard.path);
+    home.exec("own", "echo inside > built/cache");
+    yard.script("echo outside > built/cache; echo z > other");
+    let named = yard.path.join("built/cache");
+    let promote = ["promote", "own", "--paths", named.to_str().unwrap()];
+    assert_eq!(home.zeno(&promote).code, 5);
+    home.ok(&["refresh", "own"]);
+    let refused = home.zeno(&promote);
+    assert_eq!(refused.code, 5, "{refused}");
+    assert_eq!(fs::read_to_string(&named).unwrap(), "outside\n");
+}
+
+#[test]
+fn nothing_that_was_done_meanwhile_is_lost() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    home.exec("box", "mkdir big; for n in $(seq 2000); do echo $n > big/$n; done; mv big moved");
+    yard.script("echo z > other");
+    home.detach("box", "n=0; while :; do n=$((n+1)); echo $n >> /tmp/ticks; done");
+    let mut refresh = home.command(&["refresh", "box"]).spawn().unwrap();
+    let mut done = 0;
+    while refresh.try_wait().unwrap().is_none() {
+        assert_eq!(home.exec("box", "echo x >> important").code, 0);
+        done += 1;
+    }
+    assert!(refresh.wait().unwrap().success());
+    assert_eq!(home.exec("box", "wc -l < important").out(), format!("{done}\n"));
+    // What was cut off is a whole line less at most.
+    let counted = home.exec("box", "tail -n1 /tmp/ticks; wc -l < /tmp/ticks").out();
+    let numbers: Vec<&str> = counted.lines().collect();
+    assert_eq!(numbers[0], numbers[1], "no line is missing in between");
+}
+
+#[test]
+fn a_workspace_that_is_gone_and_things_that_cannot_be_carried() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    yard.script("mkdir ends; mkfifo ends/pipe; mkdir -p deep/down; echo d > deep/down/d; git add -A; git commit -qm more");
+    home.create_in("own", &yard.path);
+    home.exec("own", "mv ends moved; mkdir deep/down/built; echo kept > deep/down/built/kept; mkfifo mine");
+    yard.script("rm -r deep; echo z > other");
+    let done = home.json(&["refresh", "own"]);
+    assert_eq!(done["status"], "done", "{done}");
+    let seen = home.exec("own", "cat deep/down/built/kept; test -p mine && echo pipe; ls moved");
+    assert_eq!(seen.out(), "kept\npipe\n", "{seen}");
+    assert_eq!(done["assessment"]["caveats"][0]["path"], "moved/pipe", "{done}");
+
+    fs::rename(&yard.path, home.yard().join("elsewhere")).unwrap();
+    let refused = home.zeno(&["refresh", "own"]);
+    assert_ne!(refused.code, 0, "{refused}");
+    assert!(refused.err().contains("repository"), "{refused}");
+    assert_eq!(home.state("own"), "active", "it is as it was");
+}
+
 /// Much that can be done to a tree, on both sides. Promoted, reality looks as the refreshed sandbox did.
 #[test]
 fn what_is_shown_is_what_comes_of_it() {
@@ -139,8 +239,7 @@ impl Yard {
              echo a > dir/a; echo old > old; echo run > run; echo d > dropped; echo built > .gitignore; \
              git add -A; git commit -qm first",
         );
-        let made = home.command(&["create", "--name", "box"]).current_dir(&yard.path).status().unwrap();
-        assert!(made.success());
+        home.create_in("box", &yard.path);
         yard
     }
 

@@ -20,6 +20,7 @@ pub(crate) struct Screen {
     terminal: File,
     child: Child,
     pub(crate) shown: String,
+    passed: usize,
 }
 
 impl Screen {
@@ -32,7 +33,7 @@ impl Screen {
         resize(&terminal, 24, 80);
         let end = || terminal.try_clone().unwrap();
         let child = home.command(arguments).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
-        Self { controller: File::from(controller), terminal, child, shown: String::new() }
+        Self { controller: File::from(controller), terminal, child, shown: String::new(), passed: 0 }
     }
 
     pub(crate) fn type_in(&mut self, keys: &[u8]) {
@@ -42,8 +43,21 @@ impl Screen {
     /// A window that changes tells the program.
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         resize(&self.terminal, rows, columns);
+        self.signal(Signal::WINCH);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, Signal::WINCH).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Reads until this is on the screen after all that was waited for in this way before.
+    pub(crate) fn next(&mut self, text: &str) {
+        let before = self.shown.split_off(self.passed);
+        let head = std::mem::replace(&mut self.shown, before);
+        self.see(text);
+        self.passed = head.len() + self.shown.find(text).unwrap() + text.len();
+        self.shown.insert_str(0, &head);
     }
 
     /// Reads until this is on the screen.

@@ -26,6 +26,10 @@ pub enum BadGraph {
     NoRun { stage: Name },
     #[error("the stage `local` has a `run`: it applies the change to the worktree and nothing else")]
     LocalRuns { stage: Name },
+    #[error("the stage `local` has a `rollback`: what it applied is undone by itself")]
+    LocalRollsBack { stage: Name },
+    #[error("the stage `local` comes after another: it is always the first")]
+    LocalLate { stage: Name },
     #[error("there is no check `{name}` in the workspace's zeno.yaml")]
     NotDeclared { name: Name, known: Vec<Name> },
 }
@@ -38,7 +42,10 @@ impl BadGraph {
             Self::UnknownNeed { name, .. } | Self::UnknownCheck { name, .. } => name,
             Self::Circle { path } => &path[0],
             Self::Pattern { check, .. } | Self::Empty { check } => check,
-            Self::NoRun { stage } | Self::LocalRuns { stage } => stage,
+            Self::NoRun { stage }
+            | Self::LocalRuns { stage }
+            | Self::LocalRollsBack { stage }
+            | Self::LocalLate { stage } => stage,
         }
     }
 
@@ -62,7 +69,9 @@ impl BadGraph {
             | Self::Empty { .. }
             | Self::SameStage { .. }
             | Self::NoRun { .. }
-            | Self::LocalRuns { .. } => None,
+            | Self::LocalRuns { .. }
+            | Self::LocalRollsBack { .. }
+            | Self::LocalLate { .. } => None,
         }
     }
 }
@@ -100,15 +109,18 @@ fn stages(
     known: impl Fn() -> Vec<Name>,
 ) -> Result<(), BadGraph> {
     let mut names = BTreeSet::new();
-    for stage in stages {
+    for (at, stage) in stages.iter().enumerate() {
         let name = || stage.name.clone();
         if !names.insert(&stage.name) {
             return Err(BadGraph::SameStage { name: name() });
         }
-        match (stage.name.as_str() == Stage::LOCAL, &stage.run) {
-            (true, Some(_)) => return Err(BadGraph::LocalRuns { stage: name() }),
-            (false, None) => return Err(BadGraph::NoRun { stage: name() }),
-            (true, None) | (false, Some(_)) => {}
+        let runs = stage.run.as_ref().is_some_and(|run| !run.trim().is_empty());
+        match stage.is_local() {
+            true if runs => return Err(BadGraph::LocalRuns { stage: name() }),
+            true if stage.rollback.is_some() => return Err(BadGraph::LocalRollsBack { stage: name() }),
+            true if at > 0 => return Err(BadGraph::LocalLate { stage: name() }),
+            false if !runs => return Err(BadGraph::NoRun { stage: name() }),
+            true | false => {}
         }
         if let Some(unknown) = stage.checks.iter().find(|check| !checks.contains_key(check)) {
             return Err(BadGraph::UnknownCheck { stage: name(), name: unknown.clone(), known: known() });

@@ -107,6 +107,9 @@ fn what_makes_no_sense_together() {
         "checks: {unit: x}\npromotion:\n  stages:\n    - {name: staging, run: x, checks: [units]}",
         "promotion: {stages: [{name: staging}]}",
         "promotion: {stages: [{name: local, run: x}]}",
+        "promotion: {stages: [{name: local, rollback: x}]}",
+        "promotion:\n  stages:\n    - {name: staging, run: x}\n    - {name: local}",
+        "promotion: {stages: [{name: staging, run: ' '}]}",
     ];
     let told: Vec<_> = wrong.iter().map(|text| refusal(text)).collect();
     insta::assert_snapshot!(told.join("\n"), @r#"
@@ -138,5 +141,11 @@ fn what_makes_no_sense_together() {
       because: the stage `staging` has no `run`: only `local` goes without
     `zeno.yaml` makes no sense in line 1
       because: the stage `local` has a `run`: it applies the change to the worktree and nothing else
+    `zeno.yaml` makes no sense in line 1
+      because: the stage `local` has a `rollback`: what it applied is undone by itself
+    `zeno.yaml` makes no sense in line 4
+      because: the stage `local` comes after another: it is always the first
+    `zeno.yaml` makes no sense in line 1
+      because: the stage `staging` has no `run`: only `local` goes without
     "#);
 }

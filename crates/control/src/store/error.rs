@@ -171,6 +171,23 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    #[error("failed to encode how promotion {promotion} went out")]
+    EncodeWalk {
+        promotion: PromotionId,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("failed to record how promotion {promotion} went out")]
+    WriteWalk {
+        promotion: PromotionId,
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to read how promotions went out")]
+    ReadWalks {
+        #[source]
+        source: rusqlite::Error,
+    },
     #[error("failed to bring the store's log into its file")]
     Checkpoint {
         #[source]

@@ -12,6 +12,7 @@ mod rows;
 mod schema;
 mod snapshots;
 mod verdicts;
+mod walks;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -20,11 +21,11 @@ use std::thread::JoinHandle;
 use backends::native::Saved;
 use jiff::Timestamp;
 use model::event::Event;
-use model::promotion::Promotion;
+use model::promotion::{Promotion, Walk};
 use model::race::Race;
 use model::sandbox::{Actor, CreateRequest};
 use model::units::Size;
-use model::{Sandbox, SandboxId, Snapshot, SnapshotId, Verdict, VerdictId};
+use model::{PromotionId, Sandbox, SandboxId, Snapshot, SnapshotId, Verdict, VerdictId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use error::Error;
@@ -143,6 +144,24 @@ impl Store {
     /// Oldest first.
     pub async fn promotions(&self) -> Result<Vec<Promotion>, Error> {
         self.call(move |page| promotions::all(page.connection)).await
+    }
+
+    /// Writes down how a promotion went out so far.
+    pub async fn write_walk(&self, walk: &Walk) -> Result<(), Error> {
+        let row = walks::NewRow::of(walk)?;
+        self.call(move |page| walks::write(page.connection, &row)).await
+    }
+
+    pub async fn walk(&self, promotion: PromotionId) -> Result<Option<Walk>, Error> {
+        self.call(move |page| walks::one(page.connection, promotion)).await
+    }
+
+    pub async fn remove_walk(&self, promotion: PromotionId) -> Result<(), Error> {
+        self.call(move |page| walks::remove(page.connection, promotion)).await
+    }
+
+    pub async fn walks(&self) -> Result<Vec<Walk>, Error> {
+        self.call(move |page| walks::all(page.connection)).await
     }
 
     pub async fn set_snapshot_size(&self, id: SnapshotId, size: Size) -> Result<(), Error> {

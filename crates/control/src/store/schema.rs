@@ -154,4 +154,11 @@ CREATE TABLE races (
     record TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+-- How promotions went out, stage by stage.
+CREATE TABLE walks (
+    promotion TEXT PRIMARY KEY,
+    record TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+",
 ];

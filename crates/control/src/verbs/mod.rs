@@ -20,7 +20,9 @@ mod snapshots;
 mod start;
 mod stop;
 mod verdicts;
+mod walks;
 
 pub(crate) use destroy::Why;
 pub use judge::Throwaway;
 pub use promote::Gate;
+pub use refresh::Preview;

@@ -8,7 +8,6 @@ use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, Undo
 use model::sandbox::Actor;
 use model::{Code, Digest, Problem, PromotionId, SnapshotId, VerdictId};
 
-use super::snapshot::random;
 use crate::control::Control;
 use crate::names::{self, Known, Noun};
 use crate::recovery::logged;
@@ -29,9 +28,11 @@ pub enum Gate {
 }
 
 impl Control {
-    /// Seals what a sandbox has written and brings exactly that into reality, all or nothing.
+    /// Seals what a sandbox has written and brings exactly that into reality, all or nothing. The caller gives the id, to
+    /// have written down by then what else is to become of it.
     pub async fn promote(
         &self,
+        id: PromotionId,
         which: &str,
         request: PromoteRequest,
         gate: Gate,
@@ -81,7 +82,7 @@ impl Control {
                 return Ok(Promoted::Planned { assessment });
             }
             let promotion = Promotion {
-                id: PromotionId::from_bits(random()?),
+                id,
                 sandbox,
                 digest: Some(state.digest.to_string()),
                 when: store::now(),
@@ -137,6 +138,11 @@ impl Control {
         let mut all = self.inner.store.promotions().await.map_err(|error| refusal::store(&error))?;
         all.retain(|promotion| promotion.state != PromotionState::Failed);
         Ok(all)
+    }
+
+    /// What undoing would take back: this promotion, or the last one that was not.
+    pub async fn undoable(&self, which: Option<&str>) -> Result<Promotion, Problem> {
+        to_undo(&self.promotions().await?, which)
     }
 
     /// Takes a promotion back, or the last one that was not. Refused if something has changed since.

@@ -9,11 +9,11 @@ use model::{Code, Name, Problem, Sandbox, Snapshot};
 use tokio::task::JoinSet;
 
 use super::create::Order;
-use super::snapshot::Asked;
+use super::snapshot::{Asked, Sealed};
 use crate::control::Control;
 use crate::refusal;
 use crate::slots::Slot;
-use crate::store::SnapshotRecord;
+use crate::store::{Record, SnapshotRecord};
 
 impl Control {
     /// Makes a sandbox of a snapshot: its files, its environment, its limits.
@@ -73,6 +73,18 @@ impl Control {
     ) -> Result<SnapshotRecord, Problem> {
         let record = self.record(slot).await?;
         let sealed = self.seal(slot, &record).await?;
+        self.keep_or_last(slot, &record, sealed, reason, actor).await
+    }
+
+    /// Records what was sealed, unless that is the snapshot the sandbox stands on already.
+    pub(super) async fn keep_or_last(
+        &self,
+        slot: &Slot,
+        record: &Record,
+        sealed: Sealed,
+        reason: SnapshotReason,
+        actor: Actor,
+    ) -> Result<SnapshotRecord, Problem> {
         if let Some(last) = record.sandbox.snapshot {
             let last = self.find_snapshot(&last.to_string()).await?;
             // With the same layers over another base it was something else.
@@ -81,7 +93,7 @@ impl Control {
             }
         }
         let asked = Asked { reason, name: None, labels: Default::default(), actor };
-        self.keep(slot, &record, sealed, asked).await
+        self.keep(slot, record, sealed, asked).await
     }
 
     async fn make_of(&self, record: SnapshotRecord, asked: RestoreRequest) -> Result<Sandbox, Problem> {

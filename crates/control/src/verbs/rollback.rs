@@ -9,7 +9,7 @@ use crate::control::Control;
 use crate::recovery::logged;
 use crate::refusal;
 use crate::slots::Slot;
-use crate::store::{Record, SnapshotRecord};
+use crate::store::SnapshotRecord;
 
 impl Control {
     /// Takes a sandbox back to a snapshot, or to the one it stands on. What it wrote since is gone, and so are its
@@ -35,31 +35,25 @@ impl Control {
         if !self.has_stood_on(slot, record.sandbox.snapshot, &target).await? {
             return Err(refusal::foreign_snapshot(&slot.label(), &target.snapshot));
         }
-        self.put_on(slot, &record, target, VERB).await
-    }
-
-    /// Puts a sandbox on what was saved, in place of all it wrote. Needs its turn, and the layers.
-    pub(super) async fn put_on(
-        &self,
-        slot: &Arc<Slot>,
-        record: &Record,
-        target: SnapshotRecord,
-        verb: &str,
-    ) -> Result<Sandbox, Problem> {
         let change = self.inner.native.rollback(slot.id, target.saved);
         match record.sandbox.state {
             State::Stopped | State::Expired | State::Failed => change.await?,
             State::Ready | State::Active | State::Paused => {
                 let _door = slot.door.write().await;
-                self.between_processes(slot, record, change).await?;
+                self.between_processes(slot, &record, change).await?;
             }
             State::Requested
             | State::Provisioning
             | State::Unreachable
             | State::Destroying
-            | State::Destroyed => return Err(refusal::not_ready(&record.sandbox, verb)),
+            | State::Destroyed => return Err(refusal::not_ready(&record.sandbox, VERB)),
         }
-        let recorded = self.inner.store.rolled_back(slot.id, target.snapshot.id).await;
+        self.stands_on(slot, target.snapshot.id).await
+    }
+
+    /// Records what a sandbox stands on now, and what it wrote before goes.
+    pub(super) async fn stands_on(&self, slot: &Slot, snapshot: SnapshotId) -> Result<Sandbox, Problem> {
+        let recorded = self.inner.store.rolled_back(slot.id, snapshot).await;
         recorded.map_err(|error| refusal::store(&error))?;
         let control = self.clone();
         tokio::spawn(

@@ -34,6 +34,8 @@ impl Control {
 
     /// Seals what a sandbox has written, whatever its state. Needs its turn, and the layers.
     pub(crate) async fn seal(&self, slot: &Arc<Slot>, record: &Record) -> Result<Sealed, Problem> {
+        // Before anybody is ended for it.
+        self.inner.native.can_seal(slot.id).await?;
         let layer = LayerId::from_bits(random()?);
         let seal = self.inner.native.seal(slot.id, layer);
         let saved = match record.sandbox.state {

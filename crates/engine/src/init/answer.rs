@@ -6,8 +6,8 @@ use model::{Code, ExecId, Problem};
 use super::job::Job;
 use super::serve::{Init, now};
 use super::wire::{Command, Pong, Request, VERSION};
-use super::{files, spawn, tree, user};
-use crate::sys;
+use super::{files, spawn, user};
+use crate::{sys, tree};
 
 impl Init {
     /// Answers one frame of conversation `at`.

@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, WaitStatus};
 
 use super::log::Stream;
 use super::spawn::{self, Spawned};
-use super::tree;
 use super::wire::Command;
+use crate::tree;
 
 /// Input waiting for a command that does not read it; beyond this its conversations are not read either.
 const INPUT_FULL: usize = 256 << 10;

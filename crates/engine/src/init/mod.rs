@@ -15,7 +15,6 @@ pub mod log;
 mod serve;
 mod setup;
 mod spawn;
-mod tree;
 mod user;
 pub mod wire;
 

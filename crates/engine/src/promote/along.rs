@@ -1,20 +1,23 @@
 //! What is not promoted and belongs to a sandbox's state all the same: it goes along where the sandbox goes.
 //!
 //! Build folders and the like are the sandbox's own affair, so its version is taken. Git's files belong together: those of
-//! the side that moved a branch are taken, and where both did, somebody has to say which is meant.
+//! the side that moved HEAD, or the branch it stands on, are taken, and where both did, somebody has to say which is meant.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use model::files::FileKind;
 use model::promotion::{ConflictReason, Refusal, RefusalReason};
 
 use super::PromoteError;
-use super::assess::{Fate, Gathered, Outcome, Stay};
+use super::assess::{Fate, Gathered, LOST, Outcome, Stay, is_lost};
 use super::judge::{Judgement, Sides};
 use super::reality::{Now, Spot};
 use super::select::is_masked;
+use crate::capture::git::{common_dir, git_dir};
 use crate::diff::{Area, Both};
 
 /// One path that goes along, and what reality has there.
@@ -27,6 +30,10 @@ struct Along<'a> {
 }
 
 impl Along<'_> {
+    fn is_conflict(&self) -> bool {
+        matches!(self.judgement, Judgement::Conflict(_) | Judgement::Merge(_))
+    }
+
     fn is_ref(&self) -> bool {
         self.both.area == Area::Git && is_ref(&self.path)
     }
@@ -43,14 +50,14 @@ impl<'a> Gathered<'_, 'a> {
             let failed = |source| PromoteError::Look { path: path.clone(), source };
             judged.extend(self.judged(&path, both, new_folders).map_err(failed)?);
         }
+        let mut git = self.git(&judged)?;
         // Where branches are goes first: the rest of git's files follow it.
         judged.sort_by_key(|one| !one.is_ref());
-        let mut git = if judged.first().is_some_and(Along::is_ref) { Fate::Ours } else { KEPT };
         for one in judged {
             let failed = |source| PromoteError::Look { path: one.path.clone(), source };
             let fate = self.fate(&one, &git).map_err(failed)?;
-            if one.is_ref() && fate == KEPT {
-                git = KEPT;
+            if fate == KEPT && git.heads.contains(&one.path) {
+                git.fate = KEPT;
             }
             let Along { path, spot, both, now, .. } = one;
             self.outcomes.insert(path, Outcome { spot, both, now, fate, is_along: true });
@@ -71,18 +78,19 @@ impl<'a> Gathered<'_, 'a> {
                 self.report.refused.push(refusal);
                 return Ok(None);
             }
-            let is_endpoint = match version.entry.kind {
-                FileKind::File | FileKind::Directory | FileKind::Symlink => false,
-                FileKind::Fifo | FileKind::Socket | FileKind::Device => true,
-            };
-            // Nobody is at the other end of one that was only moved.
-            if is_endpoint && version.sealed()?.is_none() {
+            if is_lost(version)? {
+                self.left_behind(path, LOST);
                 return Ok(None);
             }
+        } else if both.area == Area::Git && is_kept_by_git(path, &both) {
+            return Ok(None);
         }
         let spot = self.reality.spot(path).expect("every absolute path is beneath `/`");
-        // Of what is masked nobody looks at the real one.
-        let now = if is_masked(path, self.ask) { Now::Absent } else { self.reality.look(&spot)? };
+        let now = match self.reality.look(&spot)? {
+            // Of what is masked nobody looks at the real one.
+            Now::Present(_) if is_masked(path, self.ask) => Now::Absent,
+            now => now,
+        };
         let comes_with_folder = path.parent().is_some_and(|parent| new_folders.contains(parent));
         let (reality, since) = (self.reality, self.ask.since);
         let sides = Sides { both: &both, now: &now, reality, spot: &spot, since, comes_with_folder };
@@ -91,15 +99,16 @@ impl<'a> Gathered<'_, 'a> {
         Ok(is_changed.then(|| Along { path: path.to_owned(), spot, both, now, judgement }))
     }
 
-    /// `git` is what becomes of git's files in a conflict.
-    fn fate(&mut self, one: &Along<'a>, git: &Fate) -> io::Result<Fate> {
+    fn fate(&mut self, one: &Along<'a>, git: &Git) -> io::Result<Fate> {
         let reason = match &one.judgement {
             Judgement::Nothing | Judgement::Same => return Ok(Fate::Stay(Stay::Same)),
             Judgement::Take => return Ok(Fate::Ours),
-            // There is no place for it any more.
-            Judgement::Conflict(ConflictReason::FolderGone | ConflictReason::FolderReplaced) => {
+            Judgement::Conflict(ConflictReason::FolderReplaced) => {
+                self.left_behind(&one.path, "Where its folder was there is something else now.");
                 return Ok(KEPT);
             }
+            // Its folder comes back with it, as it does with a file that git does not know.
+            Judgement::Conflict(ConflictReason::FolderGone) => return Ok(Fate::Ours),
             Judgement::Merge(blend) if one.both.area != Area::Git => return Ok(Fate::Blend(blend.clone())),
             Judgement::Merge(_) => ConflictReason::SameLines,
             Judgement::Conflict(reason) => *reason,
@@ -107,8 +116,9 @@ impl<'a> Gathered<'_, 'a> {
         if one.both.area != Area::Git {
             return Ok(Fate::Ours);
         }
-        if !one.is_ref() {
-            return Ok(git.clone());
+        let is_settled = git.heads.contains(&one.path) && !git.both_moved;
+        if !one.is_ref() || is_settled {
+            return Ok(git.fate.clone());
         }
         let Along { path, spot, both, now, .. } = one;
         let (reality, since) = (self.reality, self.ask.since);
@@ -116,17 +126,94 @@ impl<'a> Gathered<'_, 'a> {
         let told = self.told(path);
         self.conflict(&told, &sides, reason)
     }
+
+    /// Which side moved HEAD, or the branch it stands on: git's files are those of that side.
+    fn git(&mut self, judged: &[Along<'a>]) -> Result<Git, PromoteError> {
+        let nobody = Git { fate: KEPT, heads: Vec::new(), both_moved: false };
+        let Some(git_dir) = self.ask.comparison.workspace().and_then(git_dir) else { return Ok(nobody) };
+        let head = git_dir.join("HEAD");
+        let failed = |source| PromoteError::Look { path: head.clone(), source };
+        let Some(before) = self.before(&head).map_err(failed)? else { return Ok(nobody) };
+        let mut heads = vec![head.clone()];
+        heads.extend(branch(&before).map(|name| common_dir(&git_dir).join(name)));
+        let ours = judged.iter().any(|one| heads.contains(&one.path));
+        let mut theirs = false;
+        for path in &heads {
+            let failed = |source| PromoteError::Look { path: path.clone(), source };
+            theirs |= self.before(path).map_err(failed)? != read(path).map_err(failed)?;
+        }
+        let is_told = judged.iter().any(|one| heads.contains(&one.path) && one.is_conflict());
+        let mut fate = if ours { Fate::Ours } else { KEPT };
+        if ours && theirs && !is_told {
+            fate = self.branches(&head).map_err(failed)?;
+        }
+        Ok(Git { fate, heads, both_moved: ours && theirs })
+    }
+
+    /// Both sides went elsewhere, and no file of git's tells.
+    fn branches(&mut self, head: &Path) -> io::Result<Fate> {
+        let spot = self.reality.spot(head).expect("every absolute path is beneath `/`");
+        let now = self.reality.look(&spot)?;
+        let before = self.ask.comparison.before(head)?;
+        let both = Both { area: Area::Git, after: before.clone(), before };
+        let (reality, since) = (self.reality, self.ask.since);
+        let sides = Sides { both: &both, now: &now, reality, spot: &spot, since, comes_with_folder: false };
+        let told = self.told(head);
+        self.conflict(&told, &sides, ConflictReason::Branches)
+    }
+
+    /// What a file held when the sandbox was made.
+    fn before(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let Some(version) = self.ask.comparison.before(path)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        version.contents()?.reader().read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+}
+
+/// What becomes of git's files where both sides changed them.
+struct Git {
+    fate: Fate,
+    /// HEAD, and the branch that it stood on.
+    heads: Vec<PathBuf>,
+    both_moved: bool,
+}
+
+/// The branch that a HEAD names.
+fn branch(head: &[u8]) -> Option<PathBuf> {
+    let name = head.strip_prefix(b"ref: ")?.trim_ascii_end();
+    Some(PathBuf::from(OsStr::from_bytes(name)))
+}
+
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is gone inside and stays all the same: objects, which others may need and nobody minds, and folders, in which there
+/// may be more than was seen inside.
+fn is_kept_by_git(path: &Path, both: &Both<'_>) -> bool {
+    let is_folder = both.before.as_ref().is_some_and(|version| version.entry.kind == FileKind::Directory);
+    is_folder || inside_git(path).first().is_some_and(|name| *name == b"objects")
 }
 
 /// Does a file of git's say where a branch, a tag or HEAD is?
 fn is_ref(path: &Path) -> bool {
-    let names: Vec<&[u8]> = path.iter().map(std::ffi::OsStr::as_encoded_bytes).collect();
-    let start = names.iter().rposition(|name| name.ends_with(b".git")).map_or(0, |at| at + 1);
-    let inside = &names[start..];
+    let inside = inside_git(path);
     match inside.iter().find(|name| [&b"logs"[..], b"refs", b"reftable"].contains(name)) {
         Some(folder) => **folder != *b"logs",
         None => inside.last().is_some_and(|name| [&b"HEAD"[..], b"packed-refs"].contains(name)),
     }
+}
+
+/// The names of a path below its git folder.
+fn inside_git(path: &Path) -> Vec<&[u8]> {
+    let names: Vec<&[u8]> = path.iter().map(OsStr::as_encoded_bytes).collect();
+    let start = names.iter().rposition(|name| name.ends_with(b".git")).map_or(0, |at| at + 1);
+    names[start..].to_vec()
 }
 
 const KEPT: Fate = Fate::Stay(Stay::Kept);

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use model::Caveat;
+use model::caveat::CaveatKind;
 use model::exec::Text;
 use model::files::FileKind;
 use model::promotion::{
@@ -17,7 +19,7 @@ use super::commits::Commits;
 use super::judge::{Blend, Judgement, Sides};
 use super::plan::{self, Work};
 use super::reality::{Now, Reality, Spot};
-use super::select::{Selection, select};
+use super::select::{Selection, is_masked, select};
 use super::{Ask, PromoteError, Purpose, refuse};
 use crate::diff::{Area, Both, Comparison, Version};
 use crate::launcher::Rights;
@@ -146,6 +148,13 @@ impl<'a> Gathered<'_, 'a> {
             self.report.refused.push(Refusal { path: told, reason });
             return Ok(());
         }
+        if self.ask.purpose != Purpose::Apply
+            && let Some(version) = &both.after
+            && is_lost(version)?
+        {
+            self.left_behind(path, LOST);
+            return Ok(());
+        }
         let now = self.reality.look(&spot)?;
         let since = self.ask.since;
         let sides =
@@ -154,6 +163,8 @@ impl<'a> Gathered<'_, 'a> {
             Judgement::Nothing => return Ok(()),
             Judgement::Same => Fate::Stay(Stay::Same),
             Judgement::Take => Fate::Ours,
+            // Of a pipe or a socket there is nothing to merge.
+            Judgement::Merge(_) if both.after.as_ref().is_some_and(is_endpoint) => Fate::Ours,
             Judgement::Merge(blend) => Fate::Blend(blend),
             Judgement::Conflict(reason) => self.conflict(&told, &sides, reason)?,
         };
@@ -173,12 +184,18 @@ impl<'a> Gathered<'_, 'a> {
         Ok(())
     }
 
+    /// Says that something does not come along.
+    pub(super) fn left_behind(&mut self, path: &Path, why: &str) {
+        let place = self.told(path).display().into_owned();
+        self.report.caveats.push(Caveat::at(CaveatKind::View, place, why));
+    }
+
     /// Why a version may not come, if so. Into a layer comes all that can be read.
     pub(super) fn refusal(&self, version: &Version<'_>) -> io::Result<Option<RefusalReason>> {
         let reason = refuse::coming(version, self.rights)?;
         Ok(reason.filter(|reason| match self.ask.purpose {
             Purpose::Apply => true,
-            Purpose::Lay => *reason == RefusalReason::Unreadable,
+            Purpose::Preview | Purpose::Refresh => *reason == RefusalReason::Unreadable,
         }))
     }
 
@@ -188,7 +205,7 @@ impl<'a> Gathered<'_, 'a> {
         sides: &Sides<'_>,
         reason: ConflictReason,
     ) -> io::Result<Fate> {
-        let ours_possible = reason != ConflictReason::FolderReplaced;
+        let ours_possible = !matches!(reason, ConflictReason::FolderReplaced | ConflictReason::Branches);
         match self.ask.resolutions.of(told) {
             OnConflict::Ours if ours_possible => return Ok(Fate::Ours),
             OnConflict::Theirs => return Ok(Fate::Stay(Stay::Kept)),
@@ -248,7 +265,9 @@ impl<'a> Gathered<'_, 'a> {
                 continue;
             }
             for (path, spot) in self.children(path, &outcome.spot)? {
-                if !self.outcomes.contains_key(&path) {
+                // Nobody inside has seen what is masked. Outside it must not go unseen.
+                let is_hidden = self.ask.purpose != Purpose::Apply && is_masked(&path, self.ask);
+                if !self.outcomes.contains_key(&path) && !is_hidden {
                     more.push((path, spot));
                 }
             }
@@ -313,6 +332,20 @@ fn tell<'b, 'a: 'b>(report: &mut Assessment, outcomes: impl Iterator<Item = (Tex
 fn order(planned: &Planned) -> (bool, &Text) {
     (planned.action != Action::Delete, &planned.path)
 }
+
+/// Is it something that only means anything to whoever has it open, and not even in the layers any more?
+pub(super) fn is_lost(version: &Version<'_>) -> io::Result<bool> {
+    Ok(is_endpoint(version) && version.sealed()?.is_none())
+}
+
+fn is_endpoint(version: &Version<'_>) -> bool {
+    match version.entry.kind {
+        FileKind::File | FileKind::Directory | FileKind::Symlink => false,
+        FileKind::Fifo | FileKind::Socket | FileKind::Device => true,
+    }
+}
+
+pub(super) const LOST: &str = "Nobody is at the other end of this any more, so it does not come along.";
 
 /// Does the sandbox make a folder of it?
 fn becomes_folder(both: &Both<'_>) -> bool {

@@ -75,10 +75,12 @@ pub struct Ask<'a> {
 pub enum Purpose {
     /// To be applied to reality.
     Apply,
-    /// To be laid over reality as a layer ([`Assessed::lay`]), in which it is seen how it would be. There nothing has to be
-    /// refused, and what is never promoted comes along: what git ignores, git's own, and what stands in place of masked
+    /// To be laid over reality as a layer ([`Assessed::lay`]) that shows what would come of applying it. There nothing has
+    /// to be refused, and some of what is never promoted comes along: what git ignores, and what stands in place of masked
     /// files. What was changed on the machine is not looked at.
-    Lay,
+    Preview,
+    /// The same, to be worked on: git's own comes along, too.
+    Refresh,
 }
 
 /// What is about to be done. Whoever observes it may stop the process; nothing is ever half done for long.

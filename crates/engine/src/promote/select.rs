@@ -21,7 +21,7 @@ pub(super) struct Selection<'a> {
 pub(super) fn select<'a>(mut both: BTreeMap<PathBuf, Both<'a>>, ask: &Ask<'_>) -> Selection<'a> {
     let mut left_out = LeftOut::default();
     let mut along = BTreeMap::new();
-    if ask.purpose == Purpose::Lay {
+    if ask.purpose != Purpose::Apply {
         both.retain(|_, both| both.area != Area::Machine);
         along = both.extract_if(.., |path, both| comes_along(path, both.area, ask)).collect();
     }
@@ -63,7 +63,7 @@ pub(super) fn is_masked(path: &Path, ask: &Ask<'_>) -> bool {
 
 fn comes_along(path: &Path, area: Area, ask: &Ask<'_>) -> bool {
     match area {
-        Area::Git => true,
+        Area::Git => ask.purpose == Purpose::Refresh,
         Area::Ignored => !is_meant(path, area, ask),
         Area::Workspace | Area::Machine => is_masked(path, ask),
     }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
 use model::exec::Text;
+use model::files::FileKind;
 use rustix::fs::{AtFlags, Mode, OFlags, openat};
 use rustix::io::Errno;
 
@@ -128,7 +129,8 @@ fn link(
 fn share(version: &Version<'_>, garb: &Garb, folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
     let Some((source, old)) = version.sealed()? else { return Ok(false) };
     let mtime = version.stat()?.map(|stat| stat.mtime);
-    if Garb::of_version(version, mtime)? != *garb {
+    // Of a pipe or the like there is no other way.
+    if version.entry.kind == FileKind::File && Garb::of_version(version, mtime)? != *garb {
         return Ok(false);
     }
     match rustix::fs::linkat(&*source, &*old, folder, name, AtFlags::empty()) {

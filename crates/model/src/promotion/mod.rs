@@ -3,8 +3,9 @@
 mod commits;
 mod executes;
 mod matrix;
+mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
@@ -12,13 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::caveat::Caveat;
 use crate::diff::Entry;
-use crate::exec::Text;
-use crate::id::{PromotionId, SandboxId, VerdictId};
+use crate::exec::{Context, Text};
+use crate::id::{Name, PromotionId, SandboxId, VerdictId};
 use crate::sandbox::Actor;
 
 pub use commits::{CommitRef, Commits};
 pub use executes::{ExecutesList, ExecutesRule};
 pub use matrix::{Deed, Ground, Outcome, outcome};
+pub use walk::{Errand, Journey, Plan, PromoteStep, Stopped, Task, Visit, VisitState, Walk, Walked};
 
 /// A promotion's record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -95,6 +97,29 @@ pub struct PromoteRequest {
     /// Promote although the declared checks have not passed. It is recorded.
     pub force: bool,
     pub actor: Actor,
+    /// The stage to go to; `local`, the worktree, if absent. A state that is promoted already goes on from where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Name>,
+    /// Stages with `approval: human` to which a person has agreed. Only the actor `adm` can say so.
+    pub approved: BTreeSet<Name>,
+    /// Where the commands of stages find themselves: environment and umask. They run in the worktree, as the daemon's user.
+    pub context: Context,
+}
+
+/// How a promotion that is applied goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdvanceRequest {
+    /// The stage to go to; if absent only what is left of `local` is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Name>,
+    /// Stages with `approval: human` to which a person has agreed. Only the actor `adm` can say so.
+    pub approved: BTreeSet<Name>,
+    /// Where the commands of stages find themselves: environment and umask.
+    pub context: Context,
+    /// Only say which stages are ahead.
+    pub dry_run: bool,
+    pub actor: Actor,
 }
 
 /// What became of it.
@@ -103,6 +128,8 @@ pub struct PromoteRequest {
 pub enum Promoted {
     /// Reality has it now.
     Done { promotion: Box<Promotion>, assessment: Assessment },
+    /// Reality had it before, and it goes on from there.
+    Already { promotion: Box<Promotion> },
     /// Nothing was to be done, or it was only asked what would be.
     Planned { assessment: Assessment },
     /// Something stands in the way. Nothing was changed.
@@ -115,6 +142,10 @@ pub enum Promoted {
 pub struct UndoRequest {
     /// Absolute paths that stay as they are now, because they have changed since.
     pub leave: Vec<Text>,
+    /// Stages that stay as they are: their rollback is not run, or there is none.
+    pub leave_stages: BTreeSet<Name>,
+    /// Where the rollbacks of stages find themselves: environment and umask.
+    pub context: Context,
     pub actor: Actor,
 }
 
@@ -270,6 +301,8 @@ pub enum ConflictReason {
     SameLines,
     /// Both set the permissions, owner or an extended attribute, to different values.
     SameAttributes,
+    /// Both moved to, or on, a branch, and not to the same place.
+    Branches,
     BothCreated,
     /// One changed what the other deleted, or turned into something else.
     ChangedAndGone,
@@ -289,6 +322,7 @@ impl ConflictReason {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::SameLines => "both changed the same lines, or it is not text",
+            Self::Branches => "both sides committed, or changed the branch they are on",
             Self::SameAttributes => "both changed its permissions, owner or attributes, to different values",
             Self::BothCreated => "both created it, differently",
             Self::ChangedAndGone => "one changed what the other deleted or turned into something else",

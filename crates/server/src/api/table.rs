@@ -6,7 +6,7 @@ use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
-use model::promotion::{PromoteRequest, Promoted, Promotion, UndoRequest};
+use model::promotion::{AdvanceRequest, Journey, PromoteRequest, PromoteStep, UndoRequest, Walked};
 use model::race::{Race, RaceRequest, RaceStep};
 use model::refresh::{RefreshRequest, Refreshed};
 use model::sandbox::{CreateRequest, Sandbox, Status};
@@ -148,19 +148,36 @@ fn of_promotions() -> Vec<Route> {
         Route::new(
             Post,
             "/v1/sandboxes/{which}/promote",
-            "Bring what a sandbox changed into reality, all or nothing",
+            "Bring what a sandbox changed into reality, all or nothing, and on to a stage",
             promotions::promote,
         )
+        .query(promotions::STEPS)
         .takes::<PromoteRequest>()
-        .answers::<Promoted>(OK),
+        .answers::<Walked>(OK)
+        .answers_lines::<PromoteStep>(),
         Route::new(Get, "/v1/promotions", "List what was brought into reality", promotions::list)
-            .answers::<Vec<Promotion>>(OK),
-        Route::new(Post, "/v1/promotions/{which}/undo", "Take a promotion back", promotions::undo)
-            .takes::<UndoRequest>()
-            .answers::<Promotion>(OK),
+            .answers::<Vec<Journey>>(OK),
+        Route::new(
+            Post,
+            "/v1/promotions/{which}/advance",
+            "Go on with a promotion, to a further stage",
+            promotions::advance,
+        )
+        .query(promotions::STEPS)
+        .takes::<AdvanceRequest>()
+        .answers::<Walked>(OK)
+        .answers_lines::<PromoteStep>(),
+        Route::new(
+            Post,
+            "/v1/promotions/{which}/undo",
+            "Take a promotion back, from its stages first; applied as before where one of them cannot be",
+            promotions::undo,
+        )
+        .takes::<UndoRequest>()
+        .answers::<Journey>(OK),
         Route::new(Post, "/v1/undo", "Take the last promotion back", promotions::undo_last)
             .takes::<UndoRequest>()
-            .answers::<Promotion>(OK),
+            .answers::<Journey>(OK),
     ]
 }
 

@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub use ensure::{ensure, stop};
 pub use home::HomeError;
-pub use wiring::{LaunchError, doctor, launcher_if_asked, run};
+pub use wiring::{ErrandError, LaunchError, doctor, errand_if_asked, launcher_if_asked, run};
 
 use crate::api::{App, Door, Stop, router};
 use crate::best_effort;

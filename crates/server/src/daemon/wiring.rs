@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use backends::native::Native;
 use control::Control;
+pub use engine::errand::ErrandError;
 pub use engine::launcher::LaunchError;
 use lanes::Lanes;
 use model::doctor::Report;
@@ -21,6 +22,7 @@ pub fn run(options: &DaemonOptions) -> Result<(), DaemonError> {
         let doctor = native.doctor();
         let control = Control::open(&home, native).await?;
         let lanes = Lanes::new(control.clone(), &home);
+        lanes.settle().await;
         Ok(Served { control, lanes, doctor })
     };
     main(options, prepare, build)
@@ -28,8 +30,16 @@ pub fn run(options: &DaemonOptions) -> Result<(), DaemonError> {
 
 /// Becomes the launcher, if this process was started as one by the daemon.
 pub fn launcher_if_asked() -> Option<Result<(), LaunchError>> {
-    let asked = std::env::args_os().nth(1).is_some_and(|verb| verb == engine::launcher::VERB);
-    asked.then(engine::launcher::main)
+    is_asked(engine::launcher::VERB).then(engine::launcher::main)
+}
+
+/// Goes on an errand, if this process was started for one by the daemon.
+pub fn errand_if_asked() -> Option<Result<(), ErrandError>> {
+    is_asked(engine::errand::VERB).then(engine::errand::main)
+}
+
+fn is_asked(verb: &str) -> bool {
+    std::env::args_os().nth(1).is_some_and(|asked| asked == verb)
 }
 
 /// What this machine can do, found out without a daemon.

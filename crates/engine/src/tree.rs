@@ -1,4 +1,4 @@
-//! The processes of the sandbox, from its own `/proc`.
+//! Processes and who came from whom, from `/proc`: in a sandbox its own.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,16 +11,16 @@ use crate::sys;
 
 /// What `/proc/<pid>/stat` says of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: i32,
-    pub(super) parent: i32,
-    pub(super) session: i32,
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) session: i32,
     /// Stopped by a signal.
-    pub(super) stopped: bool,
+    pub(crate) stopped: bool,
 }
 
 /// Every process but init and those that have ended.
-pub(super) fn all() -> Vec<Process> {
+pub(crate) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     // A process that ends while we look is not there any more.
@@ -31,7 +31,7 @@ pub(super) fn all() -> Vec<Process> {
 
 /// Ends a command and all that came from it. While it stands still it adopts the orphans and makes nobody new, so
 /// that looking again finds whoever was being born.
-pub(super) fn end_family(command: Pid) {
+pub(crate) fn end_family(command: Pid) {
     signal(command, Signal::STOP);
     for _ in 0..ROUNDS {
         let family = family(command.as_raw_nonzero().get());
@@ -43,9 +43,24 @@ pub(super) fn end_family(command: Pid) {
     signal(command, Signal::KILL);
 }
 
+/// Ends all that came from this process, which adopts whoever loses its parent, and waits for their end.
+pub(crate) fn end_descendants() {
+    let own = rustix::process::getpid();
+    for _ in 0..LOOKS {
+        let family = family(own.as_raw_nonzero().get());
+        let others = family.into_iter().filter_map(Pid::from_raw).filter(|pid| *pid != own);
+        let alive = others.map(|pid| signal(pid, Signal::KILL)).count();
+        while sys::wait_any().is_some() {}
+        if alive == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Stops everyone but us, and looks until they stand still: a signal takes effect when the kernel lets go of its target,
 /// and meanwhile somebody may be born. One that hangs in the kernel is not waited for.
-pub(super) fn stop_everyone() -> io::Result<()> {
+pub(crate) fn stop_everyone() -> io::Result<()> {
     for _ in 0..ROUNDS {
         sys::signal_everyone(libc::SIGSTOP)?;
         if all().iter().all(|process| process.stopped) {
@@ -56,8 +71,10 @@ pub(super) fn stop_everyone() -> io::Result<()> {
     Ok(())
 }
 
-/// A fork bomb could go on for ever; init cannot.
+/// A fork bomb could go on for ever; whoever ends it cannot.
 const ROUNDS: usize = 100;
+/// Ten seconds of looking: one that hangs in the kernel is not waited for any longer.
+const LOOKS: usize = 10_000;
 
 /// Whoever ended since we looked is no loss.
 fn signal(pid: Pid, signal: Signal) {
