@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use model::diff::{Detail, Diff};
+use model::diff::{Between, Detail, Diff};
 use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
@@ -71,6 +71,17 @@ impl Api {
     ) -> Result<Diff, ClientError> {
         let lines = detail == Detail::Lines;
         let query = format!("/diff?lines={lines}{}{}", from_query(from), path_query(paths));
+        self.client.get(&of(which, &query)).await
+    }
+
+    pub(crate) async fn between(
+        &self,
+        which: &Which,
+        with: &Which,
+        from: Option<&Which>,
+        paths: &[Vec<u8>],
+    ) -> Result<Between, ClientError> {
+        let query = format!("/between?with={with}{}{}", from_query(from), path_query(paths));
         self.client.get(&of(which, &query)).await
     }
 

@@ -95,6 +95,19 @@ pub struct Entry {
     pub target: Option<Text>,
 }
 
+/// What two sandboxes changed in their workspaces, file by file, without what git ignores.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Between {
+    /// Changed by the first alone.
+    pub one: Vec<Text>,
+    /// Changed by the second alone.
+    pub other: Vec<Text>,
+    /// Changed by both, to different things.
+    pub different: Vec<Text>,
+    /// How many files both changed to the same.
+    pub same: u64,
+}
+
 /// How much is to be told of each file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {

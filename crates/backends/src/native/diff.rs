@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use engine::diff::{Ask, Comparison, compare};
+use engine::diff::{Ask, Comparison, between, compare};
 use engine::launcher::Rights;
-use model::diff::{ChangeKind, Detail, Diff};
+use model::diff::{Between, ChangeKind, Detail, Diff};
 use model::exec::Text;
 use model::{Problem, SandboxId};
 use tokio::sync::mpsc;
@@ -29,6 +29,23 @@ impl Native {
         let native = self.clone();
         let work = tokio::task::spawn_blocking(move || {
             native.comparison(id, from, &paths)?.diff(detail).map_err(NativeError::from)
+        });
+        Ok(work.await.map_err(NativeError::from)??)
+    }
+
+    /// What two sandboxes changed differently in their workspaces.
+    pub async fn between(
+        &self,
+        one: SandboxId,
+        other: SandboxId,
+        from: Option<Saved>,
+        paths: Vec<PathBuf>,
+    ) -> Result<Between, Problem> {
+        let native = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let one = native.comparison(one, from.clone(), &paths)?;
+            let other = native.comparison(other, from, &paths)?;
+            between(&one, &other).map_err(NativeError::from)
         });
         Ok(work.await.map_err(NativeError::from)??)
     }

@@ -146,6 +146,29 @@ fn by_http() {
     assert_eq!(at("?patch&patch").status, 400, "twice");
 }
 
+#[test]
+fn two_sandboxes_side_by_side() {
+    let home = Home::new();
+    let repository = Repository::new(&home);
+    let made = repository.zeno(&home, &["create", "--name", "other"]);
+    assert_eq!(made.code, 0, "{made}");
+    home.exec_ok("echo more >> README; rm notes; mkdir n; echo x > n/mine; echo one > file; chmod 755 run.sh; rm empty");
+    let ran =
+        home.exec("other", "echo more >> README; rm notes; echo two > file; mv src lib; echo x > empty");
+    assert_eq!(ran.code, 0, "{ran}");
+    let expected = json!({
+        "one": ["n/mine", "run.sh"],
+        "other": ["lib/gone.rs", "lib/main.rs", "src/gone.rs", "src/main.rs"],
+        "different": ["empty", "file"],
+        "same": 2,
+    });
+    assert_eq!(home.json(&["diff", "box", "--with", "other"]), expected);
+    assert_eq!(home.ask("GET", "/v1/sandboxes/box/between?with=other", b"").json(), expected);
+    assert_eq!(home.ask("GET", "/v1/sandboxes/box/between", b"").status, 400);
+    assert_eq!(home.ask("GET", "/v1/sandboxes/box/between?with=nobody", b"").status, 404);
+    repository.is_untouched();
+}
+
 fn paths(diff: &Value) -> Vec<&str> {
     diff["workspace"].as_array().unwrap().iter().map(|change| change["path"].as_str().unwrap()).collect()
 }

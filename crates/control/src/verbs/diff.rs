@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use backends::native::Saved;
-use model::diff::{Detail, Diff};
+use model::diff::{Between, Detail, Diff};
 use model::{Problem, SandboxId};
 use tokio::sync::mpsc::Receiver;
 
@@ -24,6 +24,19 @@ impl Control {
         let id = self.comparable(which).await?;
         let from = self.saved(from).await?;
         self.inner.native.diff(id, from, paths, detail).await
+    }
+
+    /// What two sandboxes changed differently in their workspaces.
+    pub async fn between(
+        &self,
+        which: &str,
+        with: &str,
+        from: Option<&str>,
+        paths: Vec<PathBuf>,
+    ) -> Result<Between, Problem> {
+        let (one, other) = (self.comparable(which).await?, self.comparable(with).await?);
+        let from = self.saved(from).await?;
+        self.inner.native.between(one, other, from, paths).await
     }
 
     /// What it changed in its workspace, as pieces of a patch for `git apply`. The last piece is a problem if the patch is

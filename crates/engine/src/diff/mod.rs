@@ -9,6 +9,7 @@
 //!
 //! Never writes, never mounts, never follows a symlink, never leaves a layer.
 
+mod between;
 mod both;
 mod compare;
 mod digest;
@@ -33,6 +34,7 @@ use model::diff::{Detail, Diff};
 use crate::launcher::Rights;
 use crate::view::Plan;
 
+pub use between::between;
 pub(crate) use both::{Area, Both, Contents, Version};
 pub(crate) use compare::same;
 pub use digest::StateDigest;

@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use model::diff::Detail;
+use model::diff::{Between, Detail};
 
 use super::App;
 use super::body::Which;
@@ -18,6 +18,7 @@ use super::query::{Param, ParamKind, Query};
 use super::refusal::Refusal;
 
 pub(super) const QUERY: &[Param] = &[PATH, FROM, LINES, PATCH];
+pub(super) const BETWEEN_QUERY: &[Param] = &[WITH, PATH, FROM];
 
 pub(super) async fn diff(
     State(app): State<App>,
@@ -32,6 +33,17 @@ pub(super) async fn diff(
     }
     let detail = if query.flag(LINES.name)?.unwrap_or(false) { Detail::Lines } else { Detail::Paths };
     Ok(Json(app.control.diff(&which, from, paths, detail).await?).into_response())
+}
+
+pub(super) async fn between(
+    State(app): State<App>,
+    Which(which): Which,
+    query: Query,
+) -> Result<Json<Between>, Refusal> {
+    let query = query.only(BETWEEN_QUERY)?;
+    let with = query.text(WITH.name)?.ok_or_else(|| Refusal::bad_request("`with` is missing"))?;
+    let (from, paths) = (query.text(FROM.name)?, paths(&query)?);
+    Ok(Json(app.control.between(&which, with, from, paths).await?))
 }
 
 /// The first piece decides whether it is a patch or a refusal. A problem later on ends the body without its end mark, so
@@ -68,6 +80,8 @@ const FROM: Param = Param {
     kind: ParamKind::Text,
     about: "A snapshot it stands on, by id or name: only what it wrote since",
 };
+const WITH: Param =
+    Param { name: "with", kind: ParamKind::Text, about: "The other sandbox, by id or name (required)" };
 const LINES: Param = Param { name: "lines", kind: ParamKind::Flag, about: "Count lines that came and went" };
 const PATCH: Param = Param {
     name: "patch",

@@ -1,7 +1,7 @@
 //! Every route there is. The router and the OpenAPI document are both made from this list.
 
 use axum::http::StatusCode;
-use model::diff::Diff;
+use model::diff::{Between, Diff};
 use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
@@ -71,6 +71,14 @@ fn of_sandboxes() -> Vec<Route> {
             .query(diff::QUERY)
             .answers::<Diff>(OK)
             .answers_as(diff::PATCH_MEDIA),
+        Route::new(
+            Get,
+            "/v1/sandboxes/{which}/between",
+            "Show what two sandboxes changed differently",
+            diff::between,
+        )
+        .query(diff::BETWEEN_QUERY)
+        .answers::<Between>(OK),
         Route::new(Post, "/v1/sandboxes/{which}/pause", "Freeze every process", sandboxes::pause)
             .answers::<Sandbox>(OK),
         Route::new(Post, "/v1/sandboxes/{which}/resume", "Let frozen processes go on", sandboxes::resume)

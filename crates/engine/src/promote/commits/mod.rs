@@ -75,7 +75,10 @@ pub fn find_commits(ask: &AskCommits<'_>) -> Result<Commits, CommitsError> {
         commits.caveats.push(caveat("this repository keeps its refs in tables, which zeno cannot read"));
     }
     if odd > 0 {
-        commits.caveats.push(caveat(&format!("{odd} refs have names or values that git does not allow")));
+        let text = format!(
+            "{odd} refs made inside do not come along: their names or values are none that git allows."
+        );
+        commits.caveats.push(Caveat::new(CaveatKind::Commits, text));
     }
     if tips.is_empty() {
         return Ok(commits);
