@@ -12,6 +12,7 @@ mod way;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use model::config::Stage;
 use model::diff::Detail;
 use model::exec::{Context, Text};
 use model::promotion::{
@@ -41,7 +42,7 @@ impl Lanes {
             Onward::of(request.to.clone(), request.approved.clone(), &request.context, request.actor)?;
         let _turn = self.turn(sandbox.workspace.as_ref(), steps).await?;
         if let Some((promotion, walk)) = self.standing_promotion(&sandbox, &request).await? {
-            let ahead = way::ahead(&walk, onward.to.as_ref())?;
+            let ahead = on_from(&promotion, &walk, &onward)?;
             if onward.to.is_some() || !ahead.is_empty() {
                 let promoted = Promoted::Already { promotion: Box::new(promotion.clone()) };
                 if request.dry_run {
@@ -72,7 +73,7 @@ impl Lanes {
                 .hint("see what became of it: `zeno promotions`, and promote its sandbox again"));
         }
         let walk = self.control.walk(promotion.id).await?.ok_or_else(|| no_walk(&promotion))?;
-        let ahead = way::ahead(&walk, onward.to.as_ref())?;
+        let ahead = on_from(&promotion, &walk, &onward)?;
         let promoted = Promoted::Already { promotion: Box::new(promotion.clone()) };
         if dry_run {
             return Ok(Walked { promoted, stages: Vec::new(), ahead, stopped: None });
@@ -226,15 +227,23 @@ impl Onward {
     }
 }
 
+/// What is ahead of a promotion that goes on. Its stages are those of then.
+fn on_from(promotion: &Promotion, walk: &Walk, onward: &Onward) -> Result<Vec<Stage>, Problem> {
+    way::ahead(walk, onward.to.as_ref()).map_err(|error| {
+        let id = promotion.id;
+        Problem::from(error).hint(format!(
+            "zeno.yaml counts as it was before; for what it says now: `zeno undo {id}`, then promote"
+        ))
+    })
+}
+
 impl From<way::NoStage> for Problem {
     fn from(error: way::NoStage) -> Self {
         let known: Vec<_> = error.known.iter().map(|name| format!("`{name}`")).collect();
         Self::from_error(Code::NotFound, &error).hint(match known.as_slice() {
-            [_local] => {
-                "declare stages in zeno.yaml: `promotion: {stages: [{name: staging, run: ./deploy}]}`"
-                    .to_owned()
-            }
-            _ => format!("there are {}, as zeno.yaml was when it was promoted", known.join(", ")),
+            [_local] => "declare them in zeno.yaml: `promotion: {stages: [{name: staging, run: ./deploy}]}`"
+                .to_owned(),
+            _ => format!("there are {}", known.join(", ")),
         })
     }
 }

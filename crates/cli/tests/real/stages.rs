@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::home::{Home, Ran, finish, is_gone};
@@ -271,6 +272,44 @@ fn a_daemon_killed_in_the_middle_leaves_no_command_behind_and_offers_the_way_bac
     home.ok(&["undo"]);
     assert_eq!(yard.did(), "staging back\n".repeat(3));
     assert_eq!(yard.read("answer"), "first\n");
+}
+
+#[test]
+fn what_a_stage_starts_and_leaves_is_left_alone() {
+    let home = Home::new();
+    // It holds the stage's output, which keeps nobody waiting.
+    let yard = Yard::new(&home, &TWO.replace("cp answer ../staging", "sleep 1000 & echo $! > ../pid"));
+    home.exec("box", "echo better > answer");
+    assert_eq!(
+        states(&home.json(&["promote", "box", "--to", "staging"])["stages"]),
+        "local passed, staging passed"
+    );
+    let pid = yard.read("../pid").trim().parse().unwrap();
+    assert!(!is_gone(pid), "starting it may be what the stage is for");
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+}
+
+#[test]
+fn promotions_of_one_folder_take_turns_and_tell_their_steps() {
+    let home = Home::new();
+    let wait = "touch ../entered; until test -e ../go; do sleep 0.02; done";
+    let yard = Yard::new(&home, &TWO.replace("cp answer ../staging", wait));
+    home.ok(&["fork", "box", "--name", "other"]);
+    home.exec("box", "echo better > answer");
+    home.exec("other", "echo other > other");
+    let first = home.command(&["promote", "box", "--to", "staging"]).spawn().unwrap();
+    until("the first to be in its stage", || yard.path.join("../entered").exists().then_some(()));
+    let mut second = home.http();
+    let answer = second.open("POST", "/v1/sandboxes/other/promote?steps=true", &[], b"{}");
+    let mut told = second.read_until(&answer, "\n");
+    assert_eq!(told, "{\"kind\":\"waiting\"}\n");
+    assert!(!yard.path.join("other").exists());
+    fs::write(yard.path.join("../go"), "").unwrap();
+    told += &second.read_until(&answer, "\"walked\"");
+    assert_eq!(finish(first, b"").code, 0);
+    let kinds = told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["kind"].clone());
+    assert_eq!(kinds.collect::<Vec<_>>(), ["waiting", "applied", "entered", "left", "walked"]);
+    assert_eq!((yard.read("other").as_str(), yard.did().as_str()), ("other\n", "staging run\n"));
 }
 
 /// A repository with an `answer`, and a sandbox in it.
