@@ -129,13 +129,14 @@ fn git_s_files_are_those_of_the_side_that_moved_on() {
 fn what_is_hidden_now_stays_hidden() {
     let home = Home::new();
     let yard = Yard::new(&home);
-    yard.script("echo a=1 > .env; mkdir e; echo e=1 > e/.env; git add -f .env e; git commit -qm env");
-    home.create_in("own", &yard.path);
-    assert_eq!(home.exec("own", "sed -i s/1/9/ .env; cat .env").out(), "a=9\n", "what is tracked is shown");
     yard.script(
-        "git rm -q --cached .env e/.env; printf 'built\\n.env\\n' > .gitignore; git add -A; git commit -qm hide; \
-         echo SECRET=1 >> .env; rm -r e",
+        "printf 'built\\n.env\\n' > .gitignore; echo a=1 > .env; mkdir e; echo e > e/e; git add -f .gitignore .env e; \
+         git commit -qm env; echo OTHER=1 > e/.env",
     );
+    home.create_in("own", &yard.path);
+    let seen = home.exec("own", "sed -i s/1/9/ .env; cat .env e/.env");
+    assert_eq!(seen.out(), "a=9\n", "what is tracked is shown: {seen}");
+    yard.script("git rm -q --cached .env; git commit -qm hide; echo SECRET=1 >> .env; rm -r e");
     home.exec("own", "echo mine > e/.env");
     home.ok(&["refresh", "own"]);
     assert_eq!(home.exec("own", "cat .env e/.env").out(), "a=9\nmine\n", "its own is all it has");

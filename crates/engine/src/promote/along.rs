@@ -45,9 +45,13 @@ impl<'a> Gathered<'_, 'a> {
         along: BTreeMap<PathBuf, Both<'a>>,
         new_folders: &BTreeSet<PathBuf>,
     ) -> Result<(), PromoteError> {
+        let packed = self.packed(&along)?;
         let mut judged: Vec<Along<'a>> = Vec::new();
         for (path, both) in along {
             let failed = |source| PromoteError::Look { path: path.clone(), source };
+            if both.area == Area::Git && self.is_only_packed(&path, &both, &packed).map_err(failed)? {
+                continue;
+            }
             judged.extend(self.judged(&path, both, new_folders).map_err(failed)?);
         }
         let mut git = self.git(&judged)?;
@@ -116,6 +120,7 @@ impl<'a> Gathered<'_, 'a> {
         if one.both.area != Area::Git {
             return Ok(Fate::Ours);
         }
+        // Neither is it a conflict where only one of them moved it.
         let is_settled = git.heads.contains(&one.path) && !git.both_moved;
         if !one.is_ref() || is_settled {
             return Ok(git.fate.clone());
@@ -138,9 +143,11 @@ impl<'a> Gathered<'_, 'a> {
         heads.extend(branch(&before).map(|name| common_dir(&git_dir).join(name)));
         let ours = judged.iter().any(|one| heads.contains(&one.path));
         let mut theirs = false;
+        let packed = read(&common_dir(&git_dir).join(PACKED)).map_err(failed)?.unwrap_or_default();
         for path in &heads {
             let failed = |source| PromoteError::Look { path: path.clone(), source };
-            theirs |= self.before(path).map_err(failed)? != read(path).map_err(failed)?;
+            let (was, is) = (self.before(path).map_err(failed)?, read(path).map_err(failed)?);
+            theirs |= was != is && !was.is_some_and(|was| is.is_none() && is_packed(path, &was, &packed));
         }
         let is_told = judged.iter().any(|one| heads.contains(&one.path) && one.is_conflict());
         let mut fate = if ours { Fate::Ours } else { KEPT };
@@ -162,6 +169,25 @@ impl<'a> Gathered<'_, 'a> {
         self.conflict(&told, &sides, ConflictReason::Branches)
     }
 
+    /// What the sandbox noted of refs that have no file of their own any more.
+    fn packed(&self, along: &BTreeMap<PathBuf, Both<'a>>) -> Result<Vec<u8>, PromoteError> {
+        let mut bytes = Vec::new();
+        for (path, both) in along.iter().filter(|(path, _)| path.ends_with(PACKED)) {
+            let Some(version) = &both.after else { continue };
+            let contents = version.contents().and_then(|contents| contents.reader().read_to_end(&mut bytes));
+            contents.map_err(|source| PromoteError::Look { path: path.clone(), source })?;
+        }
+        Ok(bytes)
+    }
+
+    /// Did the sandbox only note elsewhere what a ref stands for?
+    fn is_only_packed(&self, path: &Path, both: &Both<'a>, packed: &[u8]) -> io::Result<bool> {
+        if both.after.is_some() || !is_ref(path) {
+            return Ok(false);
+        }
+        Ok(self.before(path)?.is_some_and(|was| is_packed(path, &was, packed)))
+    }
+
     /// What a file held when the sandbox was made.
     fn before(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         let Some(version) = self.ask.comparison.before(path)? else { return Ok(None) };
@@ -177,6 +203,13 @@ struct Git {
     /// HEAD, and the branch that it stood on.
     heads: Vec<PathBuf>,
     both_moved: bool,
+}
+
+/// Is a ref noted with this value?
+fn is_packed(path: &Path, value: &[u8], packed: &[u8]) -> bool {
+    let name = inside_git(path).join(&b'/');
+    let line = [value.trim_ascii_end(), b" ", &name].concat();
+    packed.split(|byte| *byte == b'\n').any(|noted| noted == line)
 }
 
 /// The branch that a HEAD names.
@@ -216,6 +249,8 @@ fn inside_git(path: &Path) -> Vec<&[u8]> {
     names[start..].to_vec()
 }
 
+/// Where git notes refs that have no file of their own.
+const PACKED: &str = "packed-refs";
 const KEPT: Fate = Fate::Stay(Stay::Kept);
 
 #[cfg(test)]
