@@ -175,7 +175,8 @@ impl Lanes {
         let which = sandbox.id.to_string();
         let snapshot = self.control.seal_for(&which, SnapshotReason::Verify, request.actor).await?;
         let digest = self.control.sealed_state(snapshot.id, Detail::Paths).await?.digest.to_string();
-        Ok((promotion.digest.as_ref() == Some(&digest)).then_some((promotion, walk)))
+        let promoted = promotion.made_of.as_ref().or(promotion.digest.as_ref());
+        Ok((promoted == Some(&digest)).then_some((promotion, walk)))
     }
 
     /// Promotions of one folder walk one after the other: each leaves the worktree to its stages as it applied it.

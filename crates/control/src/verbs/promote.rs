@@ -62,6 +62,12 @@ impl Control {
                 }
             };
             let state = control.inner.native.sealed_state(&saved, Detail::Paths).await?;
+            let made_of = match &committed {
+                Some(sealed) => {
+                    Some(control.inner.native.sealed_state(sealed, Detail::Paths).await?.digest.to_string())
+                }
+                None => None,
+            };
             let (verdict, forced) = match &gate {
                 Gate::None => (None, false),
                 Gate::Forced => (None, true),
@@ -85,6 +91,7 @@ impl Control {
                 id,
                 sandbox,
                 digest: Some(state.digest.to_string()),
+                made_of,
                 when: store::now(),
                 actor,
                 root,

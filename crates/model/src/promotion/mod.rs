@@ -30,6 +30,9 @@ pub struct Promotion {
     /// Names exactly the state that was promoted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Names the state of the sandbox that it was made of, if it was merged, or is only a part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_of: Option<String>,
     pub when: Timestamp,
     pub actor: Actor,
     /// The workspace, if there was one.
@@ -464,6 +467,7 @@ mod tests {
             id: PromotionId::from_bits(1),
             sandbox: SandboxId::from_bits(1),
             digest: None,
+            made_of: None,
             when: Timestamp::UNIX_EPOCH,
             actor: Actor::default(),
             root: None,

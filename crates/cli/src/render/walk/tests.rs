@@ -11,6 +11,7 @@ fn promotion(state: PromotionState) -> Promotion {
         id: PromotionId::from_bits(0),
         sandbox: SandboxId::from_bits(0),
         digest: None,
+        made_of: None,
         when: "2026-05-01T11:56:30Z".parse().unwrap(),
         actor: Actor::Adm,
         root: Some("/home/ada/src/app".into()),
