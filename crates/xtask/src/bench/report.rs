@@ -130,6 +130,12 @@ impl Series {
         Self::new(self.label.as_str(), samples.collect())
     }
 
+    /// What one of so many took, where each sample is of that many.
+    pub(crate) fn per(&self, count: u32) -> Self {
+        let one = |sample: &Sample| Sample { wall: sample.wall / count, cpu: sample.cpu / count };
+        Self::new(self.label.as_str(), self.samples.iter().map(one).collect())
+    }
+
     pub(crate) fn seconds(&self) -> Vec<f64> {
         self.samples.iter().map(|sample| sample.wall.as_secs_f64()).collect()
     }

@@ -39,9 +39,15 @@ impl Zeno {
 
     /// The same with options of `run` in front.
     pub(crate) fn run_with(&self, folder: &Path, options: &[&str], words: &[&str]) -> Command {
+        let mut command = self.command();
+        command.arg("run").args(options).arg("--").args(words).current_dir(folder);
+        command
+    }
+
+    /// `zeno`, to be told what to do.
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
-        command.arg("run").args(options).arg("--").args(words);
-        command.current_dir(folder).env("ZENO_HOME", &self.home);
+        command.env("ZENO_HOME", &self.home);
         command
     }
 
@@ -163,7 +169,7 @@ fn succeeded(answer: &str) -> bool {
     matches!(serde_json::from_str(last), Ok(Ended { outcome: Outcome::Exited { code: 0 } }))
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, RigError> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, RigError> {
     serde_json::from_slice(answer).map_err(|source| RigError::Answer { path: path.to_owned(), source })
 }
 
