@@ -192,6 +192,12 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_of_many_is_shared_out() {
+        let sample = Sample { wall: Duration::from_millis(500), cpu: Duration::from_millis(100) };
+        assert_eq!(Series::new("x", vec![sample]).per(10).seconds(), [0.05]);
+    }
+
+    #[test]
     fn times_are_shown_in_the_unit_a_reader_expects() {
         let shown = [0.000_5, 0.005_678, 0.25, 2.5].map(|seconds| Unit::Seconds.show(seconds));
         assert_eq!(shown, ["500 µs", "5.68 ms", "250 ms", "2.50 s"]);

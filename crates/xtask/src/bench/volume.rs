@@ -16,8 +16,8 @@ pub(crate) struct Volume {
     /// As in `mkfs.KIND`.
     pub(crate) kind: &'static str,
     point: PathBuf,
-    /// Holds the image.
-    _scratch: Scratch,
+    /// Holds the image, and goes after it is unmounted.
+    scratch: Scratch,
 }
 
 impl Volume {
@@ -36,7 +36,7 @@ impl Volume {
             .tempdir_in(PLACE)
             .map_err(|source| BenchError::MountPoint { place: PLACE.into(), source })?;
         process::quietly(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(point.path()))?;
-        Ok(Self { kind, point: point.keep(), _scratch: scratch })
+        Ok(Self { kind, point: point.keep(), scratch })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -48,7 +48,7 @@ impl Drop for Volume {
     fn drop(&mut self) {
         // The kernel frees the loop device with the last mount.
         if let Err(error) = process::quietly(Command::new("umount").arg(&self.point)) {
-            eprintln!("left mounted: {}", crate::chain(&error));
+            eprintln!("left mounted, with {}: {}", self.scratch.path().display(), crate::chain(&error));
         } else if let Err(error) = fs::remove_dir(&self.point) {
             eprintln!("left behind: {}: {error}", self.point.display());
         }
@@ -59,3 +59,25 @@ impl Drop for Volume {
 const PLACE: &str = "/run";
 /// The image takes what is in it, not this.
 const SIZE: u64 = 8 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ext4, because every machine can make one.
+    #[test]
+    fn root_gets_a_volume_that_leaves_nothing_mounted_and_nobody_else_gets_one() {
+        let rig = Rig { zeno: PathBuf::new(), place: crate::rig::scratch::PLACE.into() };
+        let mounted = Volume::mount(&rig, "ext4");
+        if !rustix::process::geteuid().is_root() {
+            assert!(matches!(mounted, Err(BenchError::NotRoot)));
+            return;
+        }
+        let volume = mounted.unwrap();
+        let (point, image) = (volume.path().to_owned(), volume.scratch.join("image"));
+        fs::write(point.join("file"), "text").unwrap();
+        assert!(point.join("lost+found").is_dir() && image.exists());
+        drop(volume);
+        assert!(!point.exists() && !image.exists());
+    }
+}

@@ -27,3 +27,17 @@ pub(super) fn new_files(count: usize) -> String {
         count / 1000
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_changes_another_file() {
+        let script = files(1000);
+        let names: std::collections::BTreeSet<_> = script.lines().collect();
+        assert_eq!(names.len(), 1000);
+        assert!(names.contains("echo changed >part0000/file000.txt"));
+        assert!(names.contains("echo changed >part0009/new099.txt"));
+    }
+}
