@@ -95,14 +95,14 @@ pub(crate) fn measured(work: impl FnOnce() -> Result<(), BenchError>) -> Result<
     Ok(Sample { wall, cpu: children_cpu()?.saturating_sub(cpu) })
 }
 
-/// The same with what this zeno's daemon, launcher and inits spent on it.
+/// The same with what this zeno's daemon, launcher and living inits spent on it.
 pub(crate) fn with_daemon(
     zeno: &Zeno,
     measure: impl FnOnce() -> Result<Sample, BenchError>,
 ) -> Result<Sample, BenchError> {
     let before = zeno.cpu()?;
     let sample = measure()?;
-    Ok(Sample { cpu: sample.cpu + zeno.cpu()?.saturating_sub(before), ..sample })
+    Ok(Sample { cpu: sample.cpu + zeno.cpu()?.since(&before), ..sample })
 }
 
 /// What the one before left to be written must not be paid for by the next.

@@ -12,7 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::Deserialize;
 
-use super::{Connection, RigError, interrupt, proc};
+use super::proc::{self, Cpu};
+use super::{Connection, RigError, interrupt};
 
 /// How long a daemon may take to end in order.
 const GRACE: Duration = Duration::from_secs(20);
@@ -63,9 +64,10 @@ impl Zeno {
         Ok(peer.pid.as_raw_nonzero().get())
     }
 
-    /// CPU time used so far by the daemon, the launcher and all they have waited for.
-    pub(crate) fn cpu(&self) -> Result<Duration, RigError> {
-        Ok(proc::cpu(&proc::tree(self.daemon()?)?))
+    /// CPU time used so far by the daemon, the launcher and the inits that are there. The launcher waits for nobody, so
+    /// that what an init spent goes with it.
+    pub(crate) fn cpu(&self) -> Result<Cpu, RigError> {
+        Ok(Cpu::of(&proc::tree(self.daemon()?)?))
     }
 
     /// Ends every sandbox and then the daemon, and waits until both are gone. Fine if none ever ran.
