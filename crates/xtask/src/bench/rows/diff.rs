@@ -10,7 +10,7 @@ use crate::bench::report::{Bar, Row, Series, Unit};
 use crate::bench::sample::{Lane, Sample, interleave, measured, timed, with_daemon};
 use crate::bench::{Bench, BenchError};
 use crate::process;
-use crate::rig::{Connection, RigError, Stage, Zeno, saves, tree, zeno};
+use crate::rig::{RigError, Stage, Zeno, saves, tree, zeno};
 
 const NAME: &str = "diff";
 const FILES: usize = 10_000;
@@ -31,7 +31,7 @@ fn beside_git(bench: &Bench, stage: &Stage, (repository, count): (&Path, usize))
     let after = stage.scratch.join("after");
     process::quietly(Command::new("cp").arg("-a").args([&before, &after]))?;
     process::quietly(Command::new("sh").args(["-c", &script]).current_dir(&after))?;
-    let mut changed = Changed::new(&stage.zeno, repository, CHANGED)?;
+    let changed = Changed::new(&stage.zeno, repository, CHANGED)?;
     let mut command = stage.zeno.command();
     command.args(["diff", "--name-status", &changed.sandbox.to_string()]);
     let mut lanes = [
@@ -58,7 +58,7 @@ fn per_file(bench: &Bench, stage: &Stage, (repository, count): (&Path, usize)) -
     let sandboxes = COUNTS.map(|changed| Changed::new(&stage.zeno, repository, changed));
     let mut lanes = Vec::new();
     for changed in sandboxes {
-        let mut changed = changed?;
+        let changed = changed?;
         lanes.push(Lane::new(format!("{} changed, each", changed.count), move || changed.diff()));
     }
     let series = interleave(NAME, bench.effort.rounds(ROUNDS), &mut lanes)?;
@@ -75,7 +75,6 @@ fn per_file(bench: &Bench, stage: &Stage, (repository, count): (&Path, usize)) -
 /// A sandbox that has changed so many files of its repository.
 pub(super) struct Changed<'a> {
     zeno: &'a Zeno,
-    connection: Connection,
     sandbox: SandboxId,
     count: usize,
 }
@@ -90,13 +89,14 @@ impl<'a> Changed<'a> {
             let sandbox = sandbox.to_string();
             return Err(RigError::NotListed { sandbox, expected: count, listed }.into());
         }
-        Ok(Self { zeno, connection, sandbox, count })
+        Ok(Self { zeno, sandbox, count })
     }
 
-    /// Over the API.
-    pub(super) fn diff(&mut self) -> Result<Sample, BenchError> {
+    /// Over the API, on a connection that has been used.
+    pub(super) fn diff(&self) -> Result<Sample, BenchError> {
         let path = saves::diff_path(self.sandbox, None);
-        let connection = &mut self.connection;
+        let mut connection = self.zeno.connect()?;
+        saves::of(&mut connection, self.sandbox)?;
         with_daemon(self.zeno, || measured(|| Ok(connection.send("GET", &path, "").map(drop)?)))
     }
 }

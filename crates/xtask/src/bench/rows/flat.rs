@@ -28,12 +28,12 @@ pub(super) fn files(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let script = change::files(CHANGED);
     let mut rows = Vec::new();
     for verb in VERBS {
-        let mut sites = [Site::new(&large.zeno, &in_large, BARE)?, Site::new(&small.zeno, &in_small, BARE)?];
+        let sites = [Site::new(&large.zeno, &in_large, BARE)?, Site::new(&small.zeno, &in_small, BARE)?];
         let title = format!("{}, {CHANGED} files changed, trees of two sizes", verb.name());
-        rows.push(pair(bench, FILES, title, lanes(&mut sites, verb, &labels, [&script, &script]))?);
+        rows.push(pair(bench, FILES, title, lanes(&sites, verb, &labels, [&script, &script]))?);
     }
-    let mut in_large = Changed::new(&large.zeno, &in_large, CHANGED)?;
-    let mut in_small = Changed::new(&small.zeno, &in_small, CHANGED)?;
+    let in_large = Changed::new(&large.zeno, &in_large, CHANGED)?;
+    let in_small = Changed::new(&small.zeno, &in_small, CHANGED)?;
     let title = format!("diff, {CHANGED} files changed, trees of two sizes");
     let [of_large, of_small] = labels;
     let lanes = [Lane::new(of_large, || in_large.diff()), Lane::new(of_small, || in_small.diff())];
@@ -53,19 +53,19 @@ pub(super) fn bytes(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     for verb in VERBS {
         let labels = sizes.clone().map(|size| format!("{size} written"));
         let title = format!("{}, one file written since the last snapshot", verb.name());
-        let (mut sites, scripts) = ([on(BARE)?, on(BARE)?], [&*scripts[0], &*scripts[1]]);
-        rows.push(pair(bench, BYTES, title, lanes(&mut sites, verb, &labels, scripts))?);
+        let (sites, scripts) = ([on(BARE)?, on(BARE)?], [&*scripts[0], &*scripts[1]]);
+        rows.push(pair(bench, BYTES, title, lanes(&sites, verb, &labels, scripts))?);
     }
     for verb in VERBS {
         let labels = sizes.clone().map(|size| format!("{size} sealed"));
-        let mut sites = [on(&scripts[0])?, on(&scripts[1])?];
+        let sites = [on(&scripts[0])?, on(&scripts[1])?];
         let title = format!("{}, one small file changed on top of what was sealed before", verb.name());
         let small = change::files(1);
-        rows.push(pair(bench, BYTES, title, lanes(&mut sites, verb, &labels, [&small, &small]))?);
+        rows.push(pair(bench, BYTES, title, lanes(&sites, verb, &labels, [&small, &small]))?);
     }
     let labels = [format!("{} in files of 1 MiB", sizes[0]), format!("{} in one file", sizes[1])];
-    let mut sites = [on(BARE)?, on(BARE)?];
-    let lanes = lanes(&mut sites, Verb::Snapshot, &labels, [&pieces, &scripts[1]]);
+    let sites = [on(BARE)?, on(BARE)?];
+    let lanes = lanes(&sites, Verb::Snapshot, &labels, [&pieces, &scripts[1]]);
     rows.push(pair(bench, BYTES, "snapshot, many files and one".to_owned(), lanes)?);
     Ok(rows)
 }
@@ -79,9 +79,9 @@ pub(super) fn written(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let on = |script: &str| Site::new(&stage.zeno, &repository, script);
     let mut rows = Vec::new();
     for verb in [Verb::Snapshot, Verb::Rollback] {
-        let mut sites = [on(BARE)?, on(BARE)?];
+        let sites = [on(BARE)?, on(BARE)?];
         let title = format!("{}, small files written since the last snapshot", verb.name());
-        rows.push(pair(bench, WRITTEN, title, lanes(&mut sites, verb, &labels, [&many, &few]))?);
+        rows.push(pair(bench, WRITTEN, title, lanes(&sites, verb, &labels, [&many, &few]))?);
     }
     Ok(rows)
 }
@@ -91,7 +91,7 @@ const BARE: &str = "true >base";
 
 /// The large one first.
 fn lanes<'a>(
-    sites: &'a mut [Site<'_>; 2],
+    sites: &'a [Site<'_>; 2],
     verb: Verb,
     labels: &[String; 2],
     scripts: [&'a str; 2],

@@ -28,7 +28,6 @@ pub(super) enum Caller {
 #[derive(Debug)]
 pub(super) struct Site<'a> {
     zeno: &'a Zeno,
-    connection: Connection,
     sandbox: SandboxId,
     /// Where it is before every time.
     base: SnapshotId,
@@ -41,42 +40,50 @@ impl<'a> Site<'a> {
         let sandbox = zeno::create(&mut connection, repository)?;
         zeno::exec(&mut connection, &sandbox, &["sh", "-c", script])?;
         let base = saves::snapshot(&mut connection, sandbox)?;
-        Ok(Self { zeno, connection, sandbox, base })
+        Ok(Self { zeno, sandbox, base })
     }
 
     /// Has the sandbox run a script that changes something, measures what is then done to it, and brings it back.
-    pub(super) fn measure(&mut self, verb: Verb, caller: Caller, script: &str) -> Result<Sample, BenchError> {
-        zeno::exec(&mut self.connection, &self.sandbox, &["sh", "-c", script])?;
+    pub(super) fn measure(&self, verb: Verb, caller: Caller, script: &str) -> Result<Sample, BenchError> {
+        zeno::exec(&mut self.zeno.connect()?, &self.sandbox, &["sh", "-c", script])?;
         settle();
+        let mut connection = self.warm_connection()?;
         let (path, body) = (saves::path(self.sandbox, verb.path()), verb.body());
-        let connection = &mut self.connection;
         let sample = with_daemon(self.zeno, || match caller {
             Caller::Api => measured(|| Ok(connection.send("POST", &path, &body).map(drop)?)),
             Caller::Program => timed(self.zeno.command().args(verb.words()).arg(self.sandbox.to_string())),
         })?;
-        self.bring_back(verb)?;
+        self.bring_back(&mut connection, verb)?;
         Ok(sample)
     }
 
+    /// One that has been used. It is not kept from one time to the next: what others take meanwhile may be longer than the
+    /// daemon waits for a caller.
+    fn warm_connection(&self) -> Result<Connection, RigError> {
+        let mut connection = self.zeno.connect()?;
+        saves::of(&mut connection, self.sandbox)?;
+        Ok(connection)
+    }
+
     /// Removes what was made, and makes sure that it was.
-    fn bring_back(&mut self, verb: Verb) -> Result<(), RigError> {
-        let Self { connection, sandbox, base, .. } = self;
+    fn bring_back(&self, connection: &mut Connection, verb: Verb) -> Result<(), RigError> {
+        let Self { sandbox, base, .. } = *self;
         if verb == Verb::Fork {
             connection.send("DELETE", &format!("/v1/sandboxes/{FORK}"), "")?;
         }
-        let mut made = saves::of(connection, *sandbox)?;
-        made.retain(|snapshot| snapshot != base);
+        let mut made = saves::of(connection, sandbox)?;
+        made.retain(|snapshot| *snapshot != base);
         if made.len() != usize::from(verb != Verb::Rollback) {
             return Err(RigError::NotSealed { sandbox: sandbox.to_string(), made: made.len() });
         }
         if verb != Verb::Rollback {
             let body = json(&RollbackRequest { snapshot: Some(base.to_string()) });
-            connection.send("POST", &saves::path(*sandbox, "rollback"), &body)?;
+            connection.send("POST", &saves::path(sandbox, "rollback"), &body)?;
         }
         for snapshot in made {
             saves::remove(connection, snapshot)?;
         }
-        let changes = saves::changes(connection, *sandbox, Some(*base))?;
+        let changes = saves::changes(connection, sandbox, Some(base))?;
         if changes > 0 {
             return Err(RigError::NotBack { sandbox: sandbox.to_string(), changes });
         }

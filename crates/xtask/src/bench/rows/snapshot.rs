@@ -20,8 +20,8 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let (stage, repository) = Stage::with_repository(&bench.rig, count)?;
     let script = change::files(CHANGED);
     let outside = outside(&stage, &repository, "true")?;
-    let mut called = Site::new(&stage.zeno, &repository, "true > base")?;
-    let mut started = Site::new(&stage.zeno, &repository, "true > base")?;
+    let called = Site::new(&stage.zeno, &repository, "true > base")?;
+    let started = Site::new(&stage.zeno, &repository, "true > base")?;
 
     let git = |words: &[&str]| {
         let mut command = tree::git(&outside);
