@@ -10,7 +10,6 @@ use crate::bench::report::{Bar, Contender, Row, Unit};
 use crate::bench::sample::{Lane, interleave, settle, timed};
 use crate::bench::volume::Volume;
 use crate::bench::{Bench, BenchError};
-use crate::files;
 use crate::process;
 use crate::rig::{Rig, Stage, tree};
 
@@ -29,17 +28,18 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let outside = outside(&stage, &repository, &script)?;
     let called = Site::new(&stage.zeno, &repository, "true > base")?;
     let started = Site::new(&stage.zeno, &repository, "true > base")?;
+    let sources: Vec<PathBuf> = volumes.iter().map(|volume| volume.path().join("source")).collect();
 
     let mut lanes = vec![
         Lane::new("zeno, API", || called.measure(Verb::Fork, Caller::Api, &script)),
         Lane::new("zeno fork", || started.measure(Verb::Fork, Caller::Program, &script)),
-        copy("cp -a".to_owned(), &[], &outside, stage.scratch.join("copy")),
-        check_out(&outside, stage.scratch.join("worktree")),
+        copy("cp -a".to_owned(), &[], &outside, stage.scratch.path().to_owned()),
+        check_out(&outside, stage.scratch.path().to_owned()),
     ];
-    for volume in &volumes {
-        let source = volume.path().join("source");
-        process::quietly(Command::new("cp").arg("-a").args([&outside, &source]))?;
-        lanes.push(copy(reflink(volume.kind), &["--reflink=always"], &source, volume.path().join("copy")));
+    for (volume, source) in volumes.iter().zip(&sources) {
+        process::quietly(Command::new("cp").arg("-a").args([&outside, source]))?;
+        let label = reflink(volume.kind);
+        lanes.push(copy(label, &["--reflink=always"], source, volume.path().to_owned()));
     }
     let series = interleave(NAME, bench.effort.rounds(ROUNDS), &mut lanes)?;
     drop(lanes);
@@ -49,7 +49,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     ];
     let notes = vec![
         "each fork is of a sandbox that has just changed these files, so that they have to be sealed first".to_owned(),
-        "git's worktree has the committed files only, the copies have all; removing each of them, and the fork, is not measured".to_owned(),
+        "git's worktree has the committed files only, the copies have all; removing them, and the fork, is not measured".to_owned(),
     ];
     let title = format!("fork of a {count}-file repository with {CHANGED} changed files");
     let contenders = beside(&series, &absent);
@@ -75,22 +75,24 @@ fn reflink(kind: &str) -> String {
     format!("cp --reflink, {kind}")
 }
 
-fn copy<'a>(label: String, options: &'a [&str], from: &Path, to: PathBuf) -> Lane<'a> {
-    let mut command = Command::new("cp");
-    command.arg("-a").args(options).arg(from).arg(&to);
+/// Copies stay until the row is over: ext4 looks at every inode that was freed in the last minutes before it takes a new one,
+/// so that each copy would pay for the removal of the one before.
+fn copy<'a>(label: String, options: &'a [&str], from: &'a Path, folder: PathBuf) -> Lane<'a> {
+    let mut copies = 0;
     Lane::new(label, move || {
+        copies += 1;
         settle();
-        let sample = timed(&mut command);
-        files::remove_tree(&to)?;
-        sample
+        let to = folder.join(format!("copy{copies}"));
+        timed(Command::new("cp").arg("-a").args(options).arg(from).arg(to))
     })
 }
 
-fn check_out<'a>(repository: &'a Path, to: PathBuf) -> Lane<'a> {
+fn check_out(repository: &Path, folder: PathBuf) -> Lane<'_> {
+    let mut trees = 0;
     Lane::new("git worktree add", move || {
+        trees += 1;
         settle();
-        let sample = timed(tree::git(repository).args(["worktree", "add", "--quiet", "--detach"]).arg(&to));
-        process::quietly(tree::git(repository).args(["worktree", "remove", "--force"]).arg(&to))?;
-        sample
+        let to = folder.join(format!("worktree{trees}"));
+        timed(tree::git(repository).args(["worktree", "add", "--quiet", "--detach"]).arg(to))
     })
 }
