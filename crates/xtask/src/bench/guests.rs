@@ -24,6 +24,8 @@ const NEEDS: &[Need] = &[
     Need { program: "podman", package: "podman", why: "`podman run` is a peer" },
     Need { program: "crun", package: "crun", why: "`crun run` is a peer" },
     Need { program: "busybox", package: "busybox-static", why: "the image that docker and podman run" },
+    Need { program: "mkfs.btrfs", package: "btrfs-progs", why: "a reflink copy on btrfs is a peer" },
+    Need { program: "mkfs.xfs", package: "xfsprogs", why: "a reflink copy on xfs is a peer" },
 ];
 
 const IMAGE: &str = "zeno-bench-peer";
@@ -34,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Who else is wanted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Invitation {
-    /// Install docker, podman and crun where they are missing, for peers to compare with
+    /// Install docker, podman, crun, btrfs and xfs where they are missing, for peers to compare with
     #[arg(long)]
     install_peers: bool,
     /// Install without asking

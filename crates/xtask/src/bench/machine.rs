@@ -60,7 +60,7 @@ fn versions(bench: &Bench) -> Vec<Version> {
     let docker = bench.guests.command("docker");
     let docker: Vec<&str> =
         docker.iter().map(String::as_str).chain(["version", "--format", "{{.Server.Version}}"]).collect();
-    let programs: [(&str, &[&str]); 9] = [
+    let programs: [(&str, &[&str]); 12] = [
         ("zeno", &[&zeno, "version"]),
         ("commit", &["git", "-C", &files::root().display().to_string(), "describe", "--always", "--dirty"]),
         ("rustc", &["rustc", "--version"]),
@@ -70,6 +70,9 @@ fn versions(bench: &Bench) -> Vec<Version> {
         ("podman", &["podman", "--version"]),
         ("crun", &["crun", "--version"]),
         ("npm", &["npm", "--version"]),
+        ("git", &["git", "--version"]),
+        ("btrfs", &["mkfs.btrfs", "--version"]),
+        ("xfs", &["mkfs.xfs", "-V"]),
     ];
     let version = |words: &[&str]| process::line(Command::new(words[0]).args(&words[1..])).ok();
     programs.iter().map(|(program, words)| Version { program, version: version(words) }).collect()

@@ -12,6 +12,7 @@ pub(crate) mod rows;
 pub(crate) mod sample;
 pub(crate) mod stats;
 mod table;
+mod volume;
 
 use std::io;
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ pub(crate) struct Args {
     /// Few rounds and small trees: shows that it works, proves nothing
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// With the rows that take long: 1000 live sandboxes
+    /// With the rows that take long: 1000 live sandboxes, 100k files, 1 GiB changed
     #[arg(long)]
     full: bool,
     /// Measure only these rows
@@ -68,6 +69,11 @@ impl Effort {
     /// This many, or a tenth for a look.
     pub(crate) fn rounds(self, usual: usize) -> usize {
         if self == Self::Quick { usual.div_ceil(10).max(3) } else { usual }
+    }
+
+    /// So large, or a tenth of it for a look.
+    pub(crate) fn size(self, usual: usize) -> usize {
+        if self == Self::Quick { usual / 10 } else { usual }
     }
 }
 
@@ -146,6 +152,12 @@ pub(crate) enum BenchError {
     Needs(#[from] NeedsError),
     #[error("there is no busybox to make an image of")]
     NoBusybox,
+    #[error("only root can mount an image")]
+    NotRoot,
+    #[error("cannot make an image of a file system at {}", path.display())]
+    Image { path: PathBuf, source: io::Error },
+    #[error("cannot make a place to mount at in {}", place.display())]
+    MountPoint { place: PathBuf, source: io::Error },
     #[error("cannot read the processor time of children")]
     Usage(#[source] io::Error),
     #[error("the configuration that `crun spec` wrote cannot be read")]

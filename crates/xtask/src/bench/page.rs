@@ -32,7 +32,8 @@ const METHOD: &str = "
 `cargo xtask bench` runs zeno and its peers in turn, round by round, each round beginning with another one. A figure is
 the median of its rounds with the interval that holds the true median with 95 % (order statistics). `zeno / it` is the
 median of the ratios within rounds, so that what slowed both drops out. Times are what a caller waits, start of the
-client process included. `cpu` is processor time: the started processes and, for zeno, its daemon, launcher and inits.
+client process included. `cpu` is processor time: the started processes and, for zeno, its daemon, launcher and the inits
+that are still there at the end; what the kernel spends on taking an init down is in nobody's time.
 All figures are in [figures.json](figures.json).
 ";
 

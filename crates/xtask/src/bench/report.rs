@@ -130,6 +130,12 @@ impl Series {
         Self::new(self.label.as_str(), samples.collect())
     }
 
+    /// What one of so many took, where each sample is of that many.
+    pub(crate) fn per(&self, count: u32) -> Self {
+        let one = |sample: &Sample| Sample { wall: sample.wall / count, cpu: sample.cpu / count };
+        Self::new(self.label.as_str(), self.samples.iter().map(one).collect())
+    }
+
     pub(crate) fn seconds(&self) -> Vec<f64> {
         self.samples.iter().map(|sample| sample.wall.as_secs_f64()).collect()
     }
@@ -183,6 +189,12 @@ mod tests {
         let woven = Series::woven(&[lane(&[1, 2]), lane(&[10, 20])]);
         assert_eq!(woven.seconds(), lane(&[1, 10, 2, 20]).seconds());
         assert_eq!(lane(&[100, 200]).stretched(2).seconds(), lane(&[100, 100, 200, 200]).seconds());
+    }
+
+    #[test]
+    fn a_sample_of_many_is_shared_out() {
+        let sample = Sample { wall: Duration::from_millis(500), cpu: Duration::from_millis(100) };
+        assert_eq!(Series::new("x", vec![sample]).per(10).seconds(), [0.05]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One measurement: how long it took by the clock and on the processor.
 
 use std::io::{self, IsTerminal};
+use std::ops::Add;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,13 +10,21 @@ use nix::sys::resource::{UsageWho, getrusage};
 use super::BenchError;
 use super::report::Series;
 use crate::process::ProcessError;
-use crate::rig::{RigError, interrupt};
+use crate::rig::{RigError, Zeno, interrupt};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) wall: Duration,
     /// Of the processes started for it. A daemon's share is added per series, where it can be told apart.
     pub(crate) cpu: Duration,
+}
+
+impl Add for Sample {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { wall: self.wall + other.wall, cpu: self.cpu + other.cpu }
+    }
 }
 
 /// Something that can be measured again and again.
@@ -84,6 +93,21 @@ pub(crate) fn measured(work: impl FnOnce() -> Result<(), BenchError>) -> Result<
     work()?;
     let wall = start.elapsed();
     Ok(Sample { wall, cpu: children_cpu()?.saturating_sub(cpu) })
+}
+
+/// The same with what this zeno's daemon, launcher and living inits spent on it.
+pub(crate) fn with_daemon(
+    zeno: &Zeno,
+    measure: impl FnOnce() -> Result<Sample, BenchError>,
+) -> Result<Sample, BenchError> {
+    let before = zeno.cpu()?;
+    let sample = measure()?;
+    Ok(Sample { cpu: sample.cpu + zeno.cpu()?.since(&before), ..sample })
+}
+
+/// What the one before left to be written must not be paid for by the next.
+pub(crate) fn settle() {
+    rustix::fs::sync();
 }
 
 fn finish(command: &Command, child: &mut Child) -> Result<(), BenchError> {

@@ -5,6 +5,7 @@
 pub(crate) mod http;
 pub(crate) mod interrupt;
 pub(crate) mod proc;
+pub(crate) mod saves;
 pub(crate) mod scratch;
 mod stage;
 mod subject;
@@ -55,6 +56,12 @@ pub(crate) enum RigError {
     Answer { path: String, source: serde_json::Error },
     #[error("the command in {sandbox} did not exit with 0: {answer}")]
     Command { sandbox: String, answer: String },
+    #[error("{sandbox} is not as it was before the change: {changes} paths differ")]
+    NotBack { sandbox: String, changes: usize },
+    #[error("a snapshot of {sandbox} was to be made, and {made} were")]
+    NotSealed { sandbox: String, made: usize },
+    #[error("{sandbox} changed {expected} paths, and its diff lists {listed}")]
+    NotListed { sandbox: String, expected: usize, listed: usize },
     #[error("cannot ask the socket who the daemon is")]
     Peer(#[source] io::Error),
     #[error("cannot signal process {pid}")]

@@ -33,10 +33,25 @@ pub(crate) fn tree(top: i32) -> Result<Vec<i32>, RigError> {
     Ok(found)
 }
 
-/// CPU time of processes, and of the children they have waited for. One that has just ended is left out: its time
-/// is then its parent's.
-pub(crate) fn cpu(pids: &[i32]) -> Duration {
-    pids.iter().filter_map(|pid| stat(*pid).ok()).map(|stat| stat.cpu).sum()
+/// CPU time of processes, each with that of the children it has waited for.
+#[derive(Debug)]
+pub(crate) struct Cpu(BTreeMap<i32, Duration>);
+
+impl Cpu {
+    /// Those that have just ended are left out.
+    pub(crate) fn of(pids: &[i32]) -> Self {
+        Self(pids.iter().filter_map(|pid| Some((*pid, stat(*pid).ok()?.cpu))).collect())
+    }
+
+    /// What was spent meanwhile by those that are still there, and by those that came. One that has ended takes its time
+    /// along where nobody waited for it: it must not be taken from the others'.
+    pub(crate) fn since(&self, before: &Self) -> Duration {
+        let spent = |(pid, now): (&i32, &Duration)| match before.0.get(pid) {
+            Some(then) => now.saturating_sub(*then),
+            None => *now,
+        };
+        self.0.iter().map(spent).sum()
+    }
 }
 
 /// Proportional set size in bytes: shared pages count by share, so that a sum counts each once.
@@ -74,6 +89,15 @@ mod tests {
     fn a_stat_line_with_a_hostile_name() {
         let stat = parse("7 (a) b (c) S 5 7 7 0 -1 4 0 0 0 0 100 50 25 25 20 0 1 0 9").unwrap();
         assert_eq!((stat.parent, stat.cpu), (5, Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn what_ended_meanwhile_is_not_taken_from_the_others() {
+        let seconds = |times: &[(i32, u64)]| {
+            Cpu(times.iter().map(|(pid, seconds)| (*pid, Duration::from_secs(*seconds))).collect())
+        };
+        let (before, after) = (seconds(&[(1, 10), (2, 90)]), seconds(&[(1, 13), (3, 4)]));
+        assert_eq!(after.since(&before), Duration::from_secs(7));
     }
 
     #[test]

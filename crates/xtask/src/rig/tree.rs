@@ -24,15 +24,19 @@ pub(crate) fn repository(folder: &Path, count: usize) -> Result<(), RigError> {
 
 /// Makes a folder a git repository with everything in it committed.
 pub(crate) fn commit(folder: &Path) -> Result<(), RigError> {
-    git(folder, &["init", "--quiet"])?;
-    git(folder, &["add", "--all"])?;
-    let who = ["-c", "user.name=bench", "-c", "user.email=bench@example.invalid", "-c", "gc.auto=0"];
-    let words = ["commit", "--quiet", "--no-gpg-sign", "--message=everything"];
-    git(folder, &[&who[..], &words[..]].concat())
+    let commit = ["commit", "--quiet", "--no-gpg-sign", "--message=everything"];
+    for words in [&["init", "--quiet"][..], &["add", "--all"], &commit] {
+        process::quietly(git(folder).args(words))?;
+    }
+    Ok(())
 }
 
-fn git(folder: &Path, words: &[&str]) -> Result<(), RigError> {
-    Ok(process::quietly(Command::new("git").args(words).current_dir(folder))?)
+/// Git in this folder, as somebody, and without clean-up at a moment of its own.
+pub(crate) fn git(folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=bench", "-c", "user.email=bench@example.invalid", "-c", "gc.auto=0"]);
+    command.current_dir(folder);
+    command
 }
 
 /// Lines that differ from file to file; one file in a thousand holds the word that searches look for.

@@ -12,7 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde::Deserialize;
 
-use super::{Connection, RigError, interrupt, proc};
+use super::proc::{self, Cpu};
+use super::{Connection, RigError, interrupt};
 
 /// How long a daemon may take to end in order.
 const GRACE: Duration = Duration::from_secs(20);
@@ -39,9 +40,15 @@ impl Zeno {
 
     /// The same with options of `run` in front.
     pub(crate) fn run_with(&self, folder: &Path, options: &[&str], words: &[&str]) -> Command {
+        let mut command = self.command();
+        command.arg("run").args(options).arg("--").args(words).current_dir(folder);
+        command
+    }
+
+    /// `zeno`, to be told what to do.
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
-        command.arg("run").args(options).arg("--").args(words);
-        command.current_dir(folder).env("ZENO_HOME", &self.home);
+        command.env("ZENO_HOME", &self.home);
         command
     }
 
@@ -57,9 +64,10 @@ impl Zeno {
         Ok(peer.pid.as_raw_nonzero().get())
     }
 
-    /// CPU time used so far by the daemon, the launcher and all they have waited for.
-    pub(crate) fn cpu(&self) -> Result<Duration, RigError> {
-        Ok(proc::cpu(&proc::tree(self.daemon()?)?))
+    /// CPU time used so far by the daemon, the launcher and the inits that are there. The launcher waits for nobody, so
+    /// that what an init spent goes with it.
+    pub(crate) fn cpu(&self) -> Result<Cpu, RigError> {
+        Ok(Cpu::of(&proc::tree(self.daemon()?)?))
     }
 
     /// Ends every sandbox and then the daemon, and waits until both are gone. Fine if none ever ran.
@@ -163,7 +171,7 @@ fn succeeded(answer: &str) -> bool {
     matches!(serde_json::from_str(last), Ok(Ended { outcome: Outcome::Exited { code: 0 } }))
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, RigError> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(path: &str, answer: &[u8]) -> Result<T, RigError> {
     serde_json::from_slice(answer).map_err(|source| RigError::Answer { path: path.to_owned(), source })
 }
 

@@ -35,7 +35,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         }));
         let before = stage.zeno.cpu()?;
         let mut series = interleave(NAME, rounds, &mut lanes)?;
-        let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
+        let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.since(&before));
         series.insert(0, ours);
         rows.push(row(kind, &series, &peers.absent));
     }

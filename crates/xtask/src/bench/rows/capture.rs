@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::bench::report::{Bar, Row, Series, Unit};
-use crate::bench::sample::{Lane, Sample, interleave, timed};
+use crate::bench::sample::{Lane, Sample, interleave, settle, timed, with_daemon};
 use crate::bench::{Bench, BenchError, Effort};
 use crate::files;
 use crate::rig::{Stage, Zeno};
@@ -87,12 +87,5 @@ fn row(plan: Plan, series: &[Series]) -> Row {
 fn first_capture(zeno: &Zeno, repository: &Path, nowhere: &Path) -> Result<Sample, BenchError> {
     timed(&mut zeno.run(nowhere, &["true"]))?;
     settle();
-    let before = zeno.cpu()?;
-    let sample = timed(&mut zeno.run(repository, &["true"]))?;
-    Ok(Sample { cpu: sample.cpu + zeno.cpu()?.saturating_sub(before), ..sample })
-}
-
-/// What the one before left to be written must not be paid for by the next.
-fn settle() {
-    rustix::fs::sync();
+    with_daemon(zeno, || timed(&mut zeno.run(repository, &["true"])))
 }

@@ -27,7 +27,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let before = stage.zeno.cpu()?;
     let mut series = interleave(NAME, bench.effort.rounds(ROUNDS), &mut lanes)?;
     drop(lanes);
-    let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
+    let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.since(&before));
     series.insert(0, ours);
 
     let bars = vec![Bar::at_most("p50 at most 2 x fork+exec", 2.0, series[0].ratio_to(&series[1]).median)];

@@ -2,13 +2,25 @@
 
 mod burst;
 mod capture;
+mod change;
+mod diff;
 mod exec;
+mod flat;
+mod fork;
 pub(crate) mod idle;
+mod rollback;
+mod site;
+mod snapshot;
 mod throwaway;
 mod work;
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use super::report::{Contender, Row, Series};
 use super::{Bench, BenchError, Effort};
+use crate::process;
+use crate::rig::Stage;
 
 pub(crate) struct Definition {
     pub(crate) name: &'static str,
@@ -23,6 +35,13 @@ const ROWS: &[Definition] = &[
     Definition { name: "capture", effort: Effort::Quick, measure: capture::measure },
     Definition { name: "exec", effort: Effort::Quick, measure: exec::measure },
     Definition { name: "work", effort: Effort::Quick, measure: work::measure },
+    Definition { name: "fork", effort: Effort::Quick, measure: fork::measure },
+    Definition { name: "snapshot", effort: Effort::Quick, measure: snapshot::measure },
+    Definition { name: "rollback", effort: Effort::Quick, measure: rollback::measure },
+    Definition { name: "diff", effort: Effort::Quick, measure: diff::measure },
+    Definition { name: flat::FILES, effort: Effort::Full, measure: flat::files },
+    Definition { name: flat::BYTES, effort: Effort::Full, measure: flat::bytes },
+    Definition { name: flat::WRITTEN, effort: Effort::Full, measure: flat::written },
     Definition { name: "idle", effort: Effort::Full, measure: idle::measure },
 ];
 
@@ -38,6 +57,22 @@ pub(crate) fn choose(names: &[String], effort: Effort) -> Result<Vec<&'static De
         })
     };
     names.iter().map(find).collect()
+}
+
+/// A copy of the repository in which this script was run. Peers work there, so that nothing they do counts as a change of
+/// the captured one.
+fn outside(stage: &Stage, repository: &Path, script: &str) -> Result<PathBuf, BenchError> {
+    let copy = stage.scratch.join("outside");
+    process::quietly(Command::new("cp").arg("-a").arg(repository).arg(&copy))?;
+    process::quietly(Command::new("sh").args(["-c", script]).current_dir(&copy))?;
+    Ok(copy)
+}
+
+/// The first two are ours, one way and another; the others are compared with the first.
+fn beside(series: &[Series], absent: &[Contender]) -> Vec<Contender> {
+    let mut contenders = contenders(series, absent);
+    contenders[1] = series[1].ours();
+    contenders
 }
 
 /// Ours first, then the others with ours divided by theirs, then who is not here.

@@ -40,14 +40,14 @@ fn row(
     let before = zeno.cpu()?;
     let mut series = interleave(label, bench.effort.rounds(ROUNDS), &mut lanes)?;
     drop(lanes);
-    let ours = series.remove(0).with_daemon_cpu(zeno.cpu()?.saturating_sub(before));
+    let ours = series.remove(0).with_daemon_cpu(zeno.cpu()?.since(&before));
     series.insert(0, ours);
 
     let before = zeno.cpu()?;
     let count = bench.effort.rounds(BACK_TO_BACK);
     let samples = (0..count).map(|_| run()).collect::<Result<_, _>>()?;
     let run_on = Series::new(format!("{label}, {count} back to back"), samples)
-        .with_daemon_cpu(zeno.cpu()?.saturating_sub(before));
+        .with_daemon_cpu(zeno.cpu()?.since(&before));
 
     let bars = bars(&series, &run_on, peers.at(BWRAP), peers.at(DOCKER));
     let mut contenders = contenders(&series, &peers.absent);

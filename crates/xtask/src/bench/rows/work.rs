@@ -77,7 +77,7 @@ fn measure_task(bench: &Bench, task: &Task) -> Result<Row, BenchError> {
     let before = stage.zeno.cpu()?;
     let mut series = interleave(NAME, bench.effort.rounds(ROUNDS), &mut lanes)?;
     drop(lanes);
-    let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.saturating_sub(before));
+    let ours = series.remove(0).with_daemon_cpu(stage.zeno.cpu()?.since(&before));
     series.insert(0, ours);
     let bar = Bar::at_most("at most 1.05 x native", BAR, series[0].ratio_to(&series[1]).median);
     Ok(row(contenders(&series, &[]), vec![bar]))
