@@ -205,6 +205,7 @@ impl<'a> Wish<'a> {
             paths: &self.paths,
             masked: &self.masked,
             since: self.since,
+            disputed: &self.candidate.saved.0.disputed,
             resolutions: &request.resolutions,
             allow_executes: request.allow_executes,
             home: home.as_deref(),

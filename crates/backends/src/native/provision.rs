@@ -156,8 +156,8 @@ impl Inner {
             caveats.extend(frozen.caveats.iter().cloned());
         }
         caveats.extend(enforced.caveats);
-        let (layers, since) = (Vec::new(), None);
-        let stored = Stored { plan, frozen, masked, caveats, layers, since, turn: FIRST_TURN };
+        let (layers, since, disputed) = (Vec::new(), None, Vec::new());
+        let stored = Stored { plan, frozen, masked, caveats, layers, since, disputed, turn: FIRST_TURN };
         // What is made to measure for one sandbox is of no use to the next.
         if enforced.cgroup.is_none() && stored.plan.disk.is_none() && order.request.unmask.is_empty() {
             let made = self.take_from_stock(order.id, &stored, opening)?;

@@ -91,8 +91,9 @@ impl Inner {
             }
             let caveats = caveats(old, planned.into_iter().chain(frozen.caveats.iter().cloned()));
             let since = Some(old.since.unwrap_or(was.taken));
-            let stored =
-                Stored { plan, frozen: Some(frozen), masked, caveats, layers, since, turn: FIRST_TURN };
+            let disputed = old.disputed.iter().chain(&assessed.disputed).cloned().collect();
+            let (frozen, turn) = (Some(frozen), FIRST_TURN);
+            let stored = Stored { plan, frozen, masked, caveats, layers, since, disputed, turn };
             return Ok(Rebased { assessment: assessed.report, saved: Some(Saved(stored)) });
         }
         Err(NativeError::Restless)

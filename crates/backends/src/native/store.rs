@@ -28,6 +28,9 @@ pub(super) struct Stored {
     /// Since when it relies on what it reads live, if it was laid over a later state of its workspace.
     #[serde(default)]
     pub(super) since: Option<Timestamp>,
+    /// Absolute paths that it keeps although they have changed in reality since.
+    #[serde(default)]
+    pub(super) disputed: Vec<PathBuf>,
     /// Which of its upper folders it writes to. Grows with every one that is sealed or left behind.
     #[serde(default)]
     pub(super) turn: u32,
@@ -43,6 +46,7 @@ impl Stored {
             && self.caveats == other.caveats
             && self.layers == other.layers
             && self.since == other.since
+            && self.disputed == other.disputed
             && self.turn == other.turn
     }
 

@@ -46,7 +46,7 @@ fn frozen(freshness: &Freshness, now: Timestamp) -> String {
             let overlap = match freshness.overlap.as_ref().map(|overlap| overlap.total) {
                 // Those that it changed are listed.
                 None | Some(1..) => "",
-                Some(0) => ", none of which the sandbox changed",
+                Some(0) => ", untouched in the sandbox",
             };
             format!("{ago} ago, {} moved on since{overlap}", count(total, "path", "paths"))
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::home::Home;
+use crate::home::{Home, is_root};
 
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
 
@@ -167,13 +167,16 @@ fn nothing_that_was_done_meanwhile_is_lost() {
     yard.script("echo z > other");
     home.detach("box", "n=0; while :; do n=$((n+1)); echo $n >> /tmp/ticks; done");
     let mut refresh = home.command(&["refresh", "box"]).spawn().unwrap();
-    let mut done = 0;
+    let (mut tried, mut done) = (0, 0);
     while refresh.try_wait().unwrap().is_none() {
-        assert_eq!(home.exec("box", "echo x >> important").code, 0);
-        done += 1;
+        tried += 1;
+        // One that is ended says so.
+        done += u32::from(home.exec("box", "echo x >> important").code == 0);
     }
     assert!(refresh.wait().unwrap().success());
-    assert_eq!(home.exec("box", "wc -l < important").out(), format!("{done}\n"));
+    let lines: u32 = home.exec("box", "touch important; wc -l < important").out().trim().parse().unwrap();
+    assert!((done..=tried).contains(&lines), "{lines} of {done} that succeeded");
+    assert!(done > 0);
     // What was cut off is a whole line less at most.
     let counted = home.exec("box", "tail -n1 /tmp/ticks; wc -l < /tmp/ticks").out();
     let numbers: Vec<&str> = counted.lines().collect();
@@ -190,9 +193,14 @@ fn a_workspace_that_is_gone_and_things_that_cannot_be_carried() {
     yard.script("rm -r deep; echo z > other");
     let done = home.json(&["refresh", "own"]);
     assert_eq!(done["status"], "done", "{done}");
-    let seen = home.exec("own", "cat deep/down/built/kept; test -p mine && echo pipe; ls moved");
-    assert_eq!(seen.out(), "kept\npipe\n", "{seen}");
-    assert_eq!(done["assessment"]["caveats"][0]["path"], "moved/pipe", "{done}");
+    let seen = home.exec("own", "cat deep/down/built/kept; test -p mine && echo mine; ls moved");
+    if is_root() {
+        assert_eq!(seen.out(), "kept\nmine\n", "{seen}");
+        assert_eq!(done["assessment"]["caveats"][0]["path"], "moved/pipe", "{done}");
+    } else {
+        // There `mv` has made it anew.
+        assert_eq!(seen.out(), "kept\nmine\npipe\n", "{seen}");
+    }
 
     fs::rename(&yard.path, home.yard().join("elsewhere")).unwrap();
     let refused = home.zeno(&["refresh", "own"]);

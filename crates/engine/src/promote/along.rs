@@ -118,6 +118,7 @@ impl<'a> Gathered<'_, 'a> {
             Judgement::Conflict(reason) => *reason,
         };
         if one.both.area != Area::Git {
+            self.disputed.push(one.path.clone());
             return Ok(Fate::Ours);
         }
         // Neither is it a conflict where only one of them moved it.

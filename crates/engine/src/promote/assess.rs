@@ -28,6 +28,8 @@ use crate::launcher::Rights;
 #[derive(Debug)]
 pub struct Assessed<'a> {
     pub report: Assessment,
+    /// Where the sandbox's version was taken without asking although reality had changed it.
+    pub disputed: Vec<PathBuf>,
     pub(super) reality: Reality,
     pub(super) work: Work<'a>,
     pub(super) commits: Commits,
@@ -101,6 +103,7 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
         executes: ExecutesList::built_in(),
         report: Assessment { root, left_out, ..Assessment::default() },
         outcomes: BTreeMap::new(),
+        disputed: Vec::new(),
     };
     let new_folders: BTreeSet<PathBuf> = chosen
         .iter()
@@ -117,7 +120,7 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
     gathered.along(along, &new_folders)?;
     gathered.unread();
     gathered.more_in_folders()?;
-    let Gathered { mut report, mut outcomes, .. } = gathered;
+    let Gathered { mut report, mut outcomes, disputed, .. } = gathered;
     plan::settle(&mut outcomes);
     let promoted = outcomes.iter().filter(|(_, outcome)| !outcome.is_along);
     tell(&mut report, promoted.map(|(path, outcome)| (told(comparison, path), outcome)));
@@ -126,7 +129,7 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
     } else {
         Work::default()
     };
-    Ok(Assessed { report, reality, work, commits: Commits::default() })
+    Ok(Assessed { report, disputed, reality, work, commits: Commits::default() })
 }
 
 /// What is gathered while path after path is looked at.
@@ -137,6 +140,7 @@ pub(super) struct Gathered<'b, 'a> {
     executes: ExecutesList,
     pub(super) report: Assessment,
     pub(super) outcomes: BTreeMap<PathBuf, Outcome<'a>>,
+    pub(super) disputed: Vec<PathBuf>,
 }
 
 impl<'a> Gathered<'_, 'a> {
@@ -162,6 +166,9 @@ impl<'a> Gathered<'_, 'a> {
         let fate = match sides.judge()? {
             Judgement::Nothing => return Ok(()),
             Judgement::Same => Fate::Stay(Stay::Same),
+            Judgement::Take if self.ask.disputed.iter().any(|disputed| disputed == path) => {
+                self.conflict(&told, &sides, ConflictReason::MovedOn)?
+            }
             Judgement::Take => Fate::Ours,
             // Of a pipe or a socket there is nothing to merge.
             Judgement::Merge(_) if both.after.as_ref().is_some_and(is_endpoint) => Fate::Ours,

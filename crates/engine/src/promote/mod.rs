@@ -62,6 +62,9 @@ pub struct Ask<'a> {
     /// When the sandbox was made: what it reads live and has changed since is a conflict. The time of a file written then,
     /// not of the clock, which is ahead of file times by up to a tick.
     pub since: Timestamp,
+    /// Absolute. What the sandbox has there was once taken although reality had changed it: a conflict, whatever it looks
+    /// like.
+    pub disputed: &'a [PathBuf],
     pub resolutions: &'a Resolutions,
     /// May things be promoted that execute by themselves?
     pub allow_executes: bool,

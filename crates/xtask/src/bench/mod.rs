@@ -129,7 +129,7 @@ fn save(args: &Args, report: &Report) -> Result<(), BenchError> {
     if let Some(path) = &args.json {
         return Ok(files::write(path, &json)?);
     }
-    if args.quick || !args.only.is_empty() || !report.failures.is_empty() {
+    if args.quick || !args.only.is_empty() {
         return Ok(());
     }
     let folder = files::root().join("docs/bench");

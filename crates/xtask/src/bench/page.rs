@@ -25,6 +25,12 @@ pub(crate) fn page(report: &Report) -> String {
         text += "\nThe rows of `--full` were not part of this run.\n";
     }
     report.rows.iter().for_each(|row| text += &section(row));
+    if !report.failures.is_empty() {
+        text += "\n## Not measured\n\n";
+    }
+    for failure in &report.failures {
+        text += &format!("- `{}`: {}\n", failure.row, failure.why);
+    }
     text
 }
 

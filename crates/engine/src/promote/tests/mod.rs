@@ -121,6 +121,7 @@ fn assessed<'a>(comparison: &'a Comparison, wish: &'a Wish) -> Result<Assessed<'
         paths: &wish.paths,
         masked: &wish.masked,
         since: wish.since,
+        disputed: &[],
         resolutions: &wish.resolutions,
         allow_executes: wish.allow_executes,
         home: wish.home.as_deref(),
