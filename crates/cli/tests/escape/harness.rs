@@ -179,7 +179,11 @@ pub(crate) fn said(command: &mut Command) -> Said {
 /// Runs a command with this as its standard input.
 pub(crate) fn said_with(command: &mut Command, input: &[u8]) -> Said {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input).unwrap();
+    match child.stdin.take().unwrap().write_all(input) {
+        // Whoever is refused does not listen first.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        written => written.unwrap(),
+    }
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Said { code: status.code(), out: text(stdout), err: text(stderr) }
