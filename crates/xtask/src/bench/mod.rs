@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Measure only these rows
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// Measure all but these; the page says so
+    #[arg(long, value_name = "NAME", conflicts_with = "only")]
+    skip: Vec<String>,
     /// Write the figures here instead of into docs/bench
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
@@ -85,6 +88,8 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     /// Rows that could not be measured, and why.
     pub(crate) failures: Vec<Failure>,
+    /// Rows that were not asked for.
+    pub(crate) skipped: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -99,12 +104,12 @@ pub(crate) fn bench(args: &Args) -> Result<(), BenchError> {
         (false, false) => Effort::Usual,
         (false, true) => Effort::Full,
     };
-    let wanted = rows::choose(&args.only, effort)?;
+    let wanted = rows::choose(&args.only, &args.skip, effort)?;
     let rig = args.subject.rig()?;
     let guests = args.invitation.guests(&rig)?;
     let bench = Bench { rig, effort, guests };
-    let mut report =
-        Report { effort, machine: Machine::look(&bench)?, rows: Vec::new(), failures: Vec::new() };
+    let (machine, skipped) = (Machine::look(&bench)?, args.skip.clone());
+    let mut report = Report { effort, machine, rows: Vec::new(), failures: Vec::new(), skipped };
     for definition in wanted {
         let measured = (definition.measure)(&bench);
         // A row that was broken off is not one that cannot be measured.

@@ -24,6 +24,9 @@ pub(crate) fn page(report: &Report) -> String {
     if report.effort != Effort::Full {
         text += "\nThe rows of `--full` were not part of this run.\n";
     }
+    if !report.skipped.is_empty() {
+        text += &format!("\nNot part of this run: {}.\n", report.skipped.join(", "));
+    }
     report.rows.iter().for_each(|row| text += &section(row));
     if !report.failures.is_empty() {
         text += "\n## Not measured\n\n";

@@ -46,17 +46,24 @@ const ROWS: &[Definition] = &[
 ];
 
 /// The rows asked for by name, else all that this effort covers.
-pub(crate) fn choose(names: &[String], effort: Effort) -> Result<Vec<&'static Definition>, BenchError> {
-    if names.is_empty() {
-        return Ok(ROWS.iter().filter(|row| row.effort <= effort).collect());
-    }
+pub(crate) fn choose(
+    names: &[String],
+    skip: &[String],
+    effort: Effort,
+) -> Result<Vec<&'static Definition>, BenchError> {
     let find = |name: &String| {
         ROWS.iter().find(|row| row.name == name).ok_or_else(|| BenchError::NoSuchRow {
             name: name.clone(),
             all: ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "),
         })
     };
-    names.iter().map(find).collect()
+    if !names.is_empty() {
+        return names.iter().map(find).collect();
+    }
+    let skipped = skip.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let is_wanted =
+        |row: &&Definition| row.effort <= effort && !skipped.iter().any(|skip| skip.name == row.name);
+    Ok(ROWS.iter().filter(is_wanted).collect())
 }
 
 /// A copy of the repository in which this script was run. Peers work there, so that nothing they do counts as a change of
