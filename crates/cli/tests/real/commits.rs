@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
 use crate::files::{Listing, listing};
 use crate::home::{Home, Ran, finish, is_root};
+use crate::yard::git;
 
 #[test]
 fn branches_tags_and_a_detached_head_arrive_and_go_again() {
@@ -327,23 +327,4 @@ fn tree(folder: &Path) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-/// With nobody's settings but the repository's own.
-#[track_caller]
-fn git(place: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["--no-optional-locks", "-c", "safe.directory=*"])
-        .args(arguments)
-        .current_dir(place)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .env("GIT_AUTHOR_NAME", "Ada")
-        .env("GIT_AUTHOR_EMAIL", "ada@example.invalid")
-        .env("GIT_COMMITTER_NAME", "Ada")
-        .env("GIT_COMMITTER_EMAIL", "ada@example.invalid")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }

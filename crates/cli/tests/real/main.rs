@@ -30,3 +30,4 @@ mod traces;
 mod trial;
 mod verify;
 mod wait;
+mod yard;

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use crate::files::listing;
 use crate::home::{Home, Ran};
+use crate::yard::Yard;
 
 #[test]
 fn what_was_done_inside_is_done_outside_and_undone() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     let before = listing(&yard.path);
     home.exec("box", "echo more >> README; rm src/gone; mkdir -p new/deep; echo x > new/deep/file; chmod 755 run; ln -s README link");
     let told = home.ok(&["promote", "box", "--dry-run"]);
@@ -43,7 +44,7 @@ fn what_was_done_inside_is_done_outside_and_undone() {
 #[test]
 fn what_was_displaced_is_kept_until_it_is_taken_back() {
     let home = Home::new();
-    Yard::new(&home);
+    yard(&home);
     home.exec("box", "head -c 100000 /dev/zero > README; rm lines");
     let id = home.json(&["promote", "box"])["promotion"]["id"].as_str().unwrap().to_owned();
     let folder = home.path().join("promotions").join(&id);
@@ -69,7 +70,7 @@ fn what_was_displaced_is_kept_until_it_is_taken_back() {
 #[test]
 fn both_sides_changed() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     home.exec("box", "sed -i 's/^one/ONE/' lines; echo inside > README; echo run > .envrc");
     fs::write(yard.path.join("lines"), LINES.replace("five", "FIVE")).unwrap();
     fs::write(yard.path.join("README"), "outside\n").unwrap();
@@ -104,7 +105,7 @@ fn both_sides_changed() {
 #[test]
 fn only_what_passed_its_checks_goes_through() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     fs::write(yard.path.join("zeno.yaml"), "checks:\n  - name: good\n    run: grep -q good README\n")
         .unwrap();
     home.ok(&["refresh", "box"]);
@@ -139,7 +140,7 @@ fn only_what_passed_its_checks_goes_through() {
 #[test]
 fn what_changed_beside_it_counts_too() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     let check = "test $(cat lines README | grep -c MARK) -le 1";
     fs::write(yard.path.join("zeno.yaml"), format!("checks:\n  - name: once\n    run: {check}\n")).unwrap();
     home.ok(&["refresh", "box"]);
@@ -160,7 +161,7 @@ fn what_changed_beside_it_counts_too() {
 #[test]
 fn what_would_come_of_it_is_judged_before_it_is_real() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     // Either side may name it in one place; in both it is too much.
     let check = "test $(cat lines other 2>/dev/null | grep -c MARK) -le 1";
     fs::write(yard.path.join("zeno.yaml"), format!("checks:\n  - name: once\n    run: {check}\n")).unwrap();
@@ -201,24 +202,9 @@ fn what_would_come_of_it_is_judged_before_it_is_real() {
 
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
 
-/// A repository and a sandbox in it.
-struct Yard {
-    path: PathBuf,
-}
-
-impl Yard {
-    fn new(home: &Home) -> Self {
-        let path = home.yard().join("repository");
-        fs::create_dir_all(&path).unwrap();
-        let script = format!(
-            "git init -q . && mkdir src && echo readme > README && echo gone > src/gone && printf '{LINES}' > lines && \
-             echo run > run && git add . && git -c user.name=z -c user.email=z@localhost commit -qm first"
-        );
-        let status =
-            std::process::Command::new("sh").args(["-c", &script]).current_dir(&path).status().unwrap();
-        assert!(status.success());
-        let yard = Self { path };
-        home.create_in("box", &yard.path);
-        yard
-    }
+fn yard(home: &Home) -> Yard {
+    let script = format!(
+        "mkdir src; echo readme > README; echo gone > src/gone; printf '{LINES}' > lines; echo run > run"
+    );
+    Yard::new(home, &script)
 }

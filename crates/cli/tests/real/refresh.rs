@@ -1,17 +1,16 @@
 //! A sandbox that is behind, brought up to date.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 
 use crate::home::{Home, is_root};
+use crate::yard::Yard;
 
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
 
 #[test]
 fn what_it_changed_is_laid_over_the_present() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     home.exec("box", INSIDE);
     yard.script(
         "sed -i s/^six/SIX/ lines; echo new > fresh; mkdir -p more/deep; echo here > more/deep/file; rm old; \
@@ -59,7 +58,7 @@ const INSIDE: &str = "sed -i s/^one/ONE/ lines; rm dropped; echo added > kept/in
 #[test]
 fn both_sides_changed_the_same_line() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     home.exec("box", "echo inside > lines; rm old; mkdir new; echo inside > new/file");
     yard.script(
         "echo outside > lines; echo more >> old; mkdir new; echo outside > new/file; echo other > other",
@@ -81,7 +80,7 @@ fn both_sides_changed_the_same_line() {
 #[test]
 fn commits_are_not_lost_on_either_side() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     let commit = |what: &str| format!("echo {what} > {what}; git add -A; git commit -qm {what}");
     home.exec("box", &commit("inside"));
     yard.script("echo loose > loose");
@@ -103,7 +102,7 @@ fn commits_are_not_lost_on_either_side() {
 #[test]
 fn git_s_files_are_those_of_the_side_that_moved_on() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     // Inside something is staged and tagged, outside is committed: the next commit inside must not revert that.
     home.exec("box", "echo staged > lines; git add lines; git tag v1; git gc -q");
     yard.script("echo fresh > fresh; git add -A; git commit -qm outside; echo loose > loose; git add loose");
@@ -128,7 +127,7 @@ fn git_s_files_are_those_of_the_side_that_moved_on() {
 #[test]
 fn what_is_hidden_now_stays_hidden() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     yard.script(
         "printf 'built\\n.env\\n' > .gitignore; echo a=1 > .env; mkdir e; echo e > e/e; git add -f .gitignore .env e; \
          git commit -qm env; echo OTHER=1 > e/.env",
@@ -145,7 +144,7 @@ fn what_is_hidden_now_stays_hidden() {
 #[test]
 fn what_was_read_live_is_still_watched() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     yard.script("mkdir built; echo before > built/cache");
     home.create_in("own", &yard.path);
     home.exec("own", "echo inside > built/cache");
@@ -162,7 +161,7 @@ fn what_was_read_live_is_still_watched() {
 #[test]
 fn nothing_that_was_done_meanwhile_is_lost() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     home.exec("box", "mkdir big; for n in $(seq 2000); do echo $n > big/$n; done; mv big moved");
     yard.script("echo z > other");
     home.detach("box", "n=0; while :; do n=$((n+1)); echo $n >> /tmp/ticks; done");
@@ -186,7 +185,7 @@ fn nothing_that_was_done_meanwhile_is_lost() {
 #[test]
 fn a_workspace_that_is_gone_and_things_that_cannot_be_carried() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     yard.script("mkdir ends; mkfifo ends/pipe; mkdir -p deep/down; echo d > deep/down/d; git add -A; git commit -qm more");
     home.create_in("own", &yard.path);
     home.exec("own", "mv ends moved; mkdir deep/down/built; echo kept > deep/down/built/kept; mkfifo mine");
@@ -213,7 +212,7 @@ fn a_workspace_that_is_gone_and_things_that_cannot_be_carried() {
 #[test]
 fn what_is_shown_is_what_comes_of_it() {
     let home = Home::new();
-    let yard = Yard::new(&home);
+    let yard = yard(&home);
     home.exec(
         "box",
         "mkdir -p a/b/c; for n in 1 2 3; do echo $n > a/b/c/$n; done; chmod 750 a/b; ln a/b/c/1 a/hard; \
@@ -232,30 +231,10 @@ fn what_is_shown_is_what_comes_of_it() {
     assert_eq!(inside.out(), yard.script(look), "{inside}");
 }
 
-/// A repository and a sandbox in it.
-struct Yard {
-    path: PathBuf,
-}
-
-impl Yard {
-    fn new(home: &Home) -> Self {
-        let path = home.yard().join("repository");
-        fs::create_dir_all(&path).unwrap();
-        let yard = Self { path };
-        fs::write(yard.path.join("lines"), LINES).unwrap();
-        yard.script(
-            "git init -q; git config user.name a; git config user.email a@b; mkdir kept dir; echo k > kept/k; \
-             echo a > dir/a; echo old > old; echo run > run; echo d > dropped; echo built > .gitignore; \
-             git add -A; git commit -qm first",
-        );
-        home.create_in("box", &yard.path);
-        yard
-    }
-
-    #[track_caller]
-    fn script(&self, line: &str) -> String {
-        let output = Command::new("sh").args(["-ec", line]).current_dir(&self.path).output().unwrap();
-        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
+fn yard(home: &Home) -> Yard {
+    let script = format!(
+        "mkdir kept dir; echo k > kept/k; echo a > dir/a; echo old > old; echo run > run; echo d > dropped; \
+         echo built > .gitignore; printf '{LINES}' > lines"
+    );
+    Yard::new(home, &script)
 }

@@ -4,10 +4,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::files::{Listing, listing};
 use crate::home::{Home, Ran, finish};
+use crate::yard::git;
 
 /// A line for a shell in the repository, and what it says.
 type Case = (&'static str, &'static str);
@@ -158,9 +158,9 @@ impl Yard {
 
     /// Every file with its bytes and rights, the git folders among them, and what git says of it.
     fn state(&self) -> (Listing, Vec<String>) {
-        let asked = [&self.clone, &self.linked].into_iter().flat_map(|place| {
-            [git(place, &["--no-optional-locks", "status", "--porcelain"]), git(place, &["show-ref"])]
-        });
+        let asked = [&self.clone, &self.linked]
+            .into_iter()
+            .flat_map(|place| [git(place, &["status", "--porcelain"]), git(place, &["show-ref"])]);
         let asked = asked.collect();
         (listing(&self.folder), asked)
     }
@@ -182,21 +182,4 @@ fn view(home: &Home, name: &str) -> String {
     );
     assert_eq!(ran.code, 0, "{ran}");
     ran.out()
-}
-
-/// With nobody's settings but the repository's own.
-fn git(place: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(arguments)
-        .current_dir(place)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .env("GIT_AUTHOR_NAME", "Ada")
-        .env("GIT_AUTHOR_EMAIL", "ada@example.invalid")
-        .env("GIT_COMMITTER_NAME", "Ada")
-        .env("GIT_COMMITTER_EMAIL", "ada@example.invalid")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }

@@ -144,7 +144,7 @@ impl Tree {
     }
 }
 
-fn kind(file_type: FileType) -> FileKind {
+pub(crate) fn kind(file_type: FileType) -> FileKind {
     match file_type {
         FileType::RegularFile => FileKind::File,
         FileType::Directory => FileKind::Directory,

@@ -15,7 +15,7 @@ use model::promotion::{ConflictReason, Refusal, RefusalReason};
 use super::PromoteError;
 use super::assess::{Fate, Gathered, LOST, Outcome, Stay, is_lost};
 use super::judge::{Judgement, Sides};
-use super::reality::{Now, Spot};
+use super::reality::{Now, Real, Spot};
 use super::select::is_masked;
 use crate::capture::git::{common_dir, git_dir};
 use crate::diff::{Area, Both};
@@ -144,10 +144,10 @@ impl<'a> Gathered<'_, 'a> {
         heads.extend(branch(&before).map(|name| common_dir(&git_dir).join(name)));
         let ours = judged.iter().any(|one| heads.contains(&one.path));
         let mut theirs = false;
-        let packed = read(&common_dir(&git_dir).join(PACKED)).map_err(failed)?.unwrap_or_default();
+        let packed = self.real(&common_dir(&git_dir).join(PACKED)).map_err(failed)?.unwrap_or_default();
         for path in &heads {
             let failed = |source| PromoteError::Look { path: path.clone(), source };
-            let (was, is) = (self.before(path).map_err(failed)?, read(path).map_err(failed)?);
+            let (was, is) = (self.before(path).map_err(failed)?, self.real(path).map_err(failed)?);
             theirs |= was != is && !was.is_some_and(|was| is.is_none() && is_packed(path, &was, &packed));
         }
         let is_told = judged.iter().any(|one| heads.contains(&one.path) && one.is_conflict());
@@ -196,6 +196,18 @@ impl<'a> Gathered<'_, 'a> {
         version.contents()?.reader().read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
+
+    /// What the real file holds; `None` if there is none.
+    fn real(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let spot = self.reality.spot(path).expect("every absolute path is beneath `/`");
+        let is_file = |real: &Real| real.entry.kind == FileKind::File;
+        if !self.reality.look(&spot)?.real().is_some_and(is_file) {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        self.reality.open_file(&spot)?.read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
 }
 
 /// What becomes of git's files where both sides changed them.
@@ -217,14 +229,6 @@ fn is_packed(path: &Path, value: &[u8], packed: &[u8]) -> bool {
 fn branch(head: &[u8]) -> Option<PathBuf> {
     let name = head.strip_prefix(b"ref: ")?.trim_ascii_end();
     Some(PathBuf::from(OsStr::from_bytes(name)))
-}
-
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// What is gone inside and stays all the same: objects, which others may need and nobody minds, and folders, in which there

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use model::diff::Entry;
 use model::exec::Text;
 use model::files::FileKind;
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,7 @@ use super::PromoteError;
 use crate::capture::files::{DIRECTORY, Stat, list, look, open_beneath, split};
 use crate::capture::layer::attribute;
 use crate::capture::metadata::attribute_names;
+use crate::diff::tree::kind;
 
 /// The folders below which everything is found, held open: whatever becomes of their own paths, these are meant.
 #[derive(Debug)]
@@ -143,7 +144,7 @@ impl Reality {
             }
         }
         let Some(seen) = seen else { return Ok(Now::Absent) };
-        let kind = kind_of(&seen.stat);
+        let kind = kind(seen.stat.file_type());
         let target = match kind {
             FileKind::Symlink => Some(Text(rustix::fs::readlinkat(&folder, name, Vec::new())?.into_bytes())),
             _ => None,
@@ -201,17 +202,6 @@ pub(super) fn attributes(file: &OwnedFd) -> io::Result<BTreeMap<CString, Vec<u8>
         }
     }
     Ok(attributes)
-}
-
-pub(super) fn kind_of(stat: &Stat) -> FileKind {
-    match stat.file_type() {
-        FileType::RegularFile => FileKind::File,
-        FileType::Directory => FileKind::Directory,
-        FileType::Symlink => FileKind::Symlink,
-        FileType::Fifo => FileKind::Fifo,
-        FileType::Socket => FileKind::Socket,
-        FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => FileKind::Device,
-    }
 }
 
 /// How long until a write would leave another time than this.

@@ -1,8 +1,6 @@
 //! `cargo xtask test`: everything the tests need, then the whole suite, as every kind of user it must work for.
 //!
-//! Never passes over a skipped test in CI: a machine that cannot run a test there is a broken machine. A test that fails is run
-//! once more, because these work with real processes on machines that others use, too; one that passes only then is named
-//! at the end, to be looked at.
+//! Never passes over a skipped test in CI: a machine that cannot run a test there is a broken machine.
 
 mod delegation;
 mod suite;
@@ -57,9 +55,6 @@ pub(crate) fn test(args: &Args) -> Result<(), TestError> {
         println!("== not root: the suite ran as yourself only; `sudo cargo xtask test` runs every form");
     }
 
-    for name in &tally.unsteady {
-        println!("UNSTEADY: {name} failed, and passed when it was run again");
-    }
     println!("{} passed, {} failed", tally.passed, tally.failed + tally.broken.len());
     tally.verdict(environment.ci)
 }

@@ -36,15 +36,7 @@ impl Suite {
     pub(super) fn run_here(&self, tally: &mut Tally) -> Result<(), SuiteError> {
         let has_nextest = process::quietly(&mut cargo(&["nextest", "--version"])).is_ok();
         let mut words: Vec<&str> = if has_nextest {
-            vec![
-                "nextest",
-                "run",
-                "--workspace",
-                "--no-fail-fast",
-                "--retries=1",
-                "--success-output",
-                "immediate",
-            ]
+            vec!["nextest", "run", "--workspace", "--no-fail-fast", "--success-output", "immediate"]
         } else {
             vec!["test", "--workspace", "--no-fail-fast"]
         };

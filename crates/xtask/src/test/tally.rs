@@ -9,10 +9,6 @@ const SKIPPED: &str = "SKIPPED:";
 pub(super) struct Tally {
     pub(super) passed: usize,
     pub(super) failed: usize,
-    /// Tests that failed and passed when they were run again, alone. They are told, so that somebody looks.
-    pub(super) unsteady: Vec<String>,
-    /// Tests of the last binary that failed.
-    failing: Vec<String>,
     /// Reasons of tests that did not run.
     pub(super) skipped: Vec<String>,
     /// Runs that ended without saying what they did.
@@ -30,17 +26,6 @@ impl Tally {
         if let Some((_, reason)) = line.split_once(SKIPPED) {
             self.skipped.push(reason.trim().to_owned());
         }
-        if let Some(name) =
-            line.strip_prefix("test ").and_then(|rest| rest.trim_end().strip_suffix(" ... FAILED"))
-        {
-            self.failing.push(name.to_owned());
-        }
-        if let Some(rest) = line.trim_start().strip_prefix("FLAKY ") {
-            let name = rest.split_once(") ").map_or(rest, |(_, name)| name).trim();
-            if !self.unsteady.iter().any(|known| known == name) {
-                self.unsteady.push(name.to_owned());
-            }
-        }
         let is_libtest = line.starts_with("test result:");
         let is_nextest = line.trim_start().starts_with("Summary [");
         if is_libtest || is_nextest {
@@ -49,24 +34,6 @@ impl Tally {
         }
         if is_nextest {
             self.failed += number_before(line, "timed out");
-        }
-    }
-
-    /// The tests that failed since this was asked last.
-    pub(super) fn failing(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.failing)
-    }
-
-    /// Takes in a second run of these tests. One that passed then counts as passed, and is told.
-    pub(super) fn again(&mut self, names: Vec<String>, mut second: Self) {
-        let still = second.failing();
-        self.skipped.extend(second.skipped);
-        for name in names {
-            if !still.contains(&name) && second.broken.is_empty() && second.passed > 0 {
-                self.failed -= 1;
-                self.passed += 1;
-                self.unsteady.push(name);
-            }
         }
     }
 
@@ -108,24 +75,6 @@ mod tests {
             "running 12 tests\n",
         ]);
         assert_eq!(tally, Tally { passed: 8, failed: 3, ..Tally::default() });
-    }
-
-    #[test]
-    fn what_passes_the_second_time_is_told() {
-        let mut first = read(&[
-            "test a::b ... FAILED\n",
-            "test c::d ... FAILED\n",
-            "test e ... ok\n",
-            "test result: FAILED. 1 passed; 2 failed; 0 ignored;\n",
-        ]);
-        let names = first.failing();
-        assert_eq!(names, ["a::b", "c::d"]);
-        let second =
-            read(&["test c::d ... FAILED\n", "test result: FAILED. 1 passed; 1 failed; 0 ignored;\n"]);
-        first.again(names, second);
-        assert_eq!((first.passed, first.failed, first.unsteady.as_slice()), (2, 1, &["a::b".to_owned()][..]));
-        let flaky = read(&["   FLAKY 2/2 [   1.130s] (221/568) cli::real run::it\n"; 2]);
-        assert_eq!(flaky.unsteady, ["cli::real run::it"]);
     }
 
     #[test]

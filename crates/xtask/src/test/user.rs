@@ -8,11 +8,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::suite::{self, Suite, SuiteError, TestBinary};
+use super::suite::{self, Suite, SuiteError};
 use super::tally::Tally;
 use crate::files::{self, FileError};
 use crate::process::{self, ProcessError};
@@ -75,44 +75,24 @@ impl Staged {
 
     pub(super) fn run(&self, suite: &Suite, user: &User, tally: &mut Tally) -> Result<(), UserError> {
         for binary in &suite.binaries {
-            let only: Vec<&str> = suite.only.as_deref().into_iter().collect();
+            let words =
+                self.words(&self.copy_of(&binary.executable), &binary.folder, user, suite.only.as_deref());
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let before = tally.failed;
-            let status = self.run_binary(binary, user, &only, tally)?;
+            let folder = self.checkout().join(&binary.folder);
+            let status = suite::watch("setpriv", &words, |command| command.current_dir(&folder), tally)?;
             if !status.success() && tally.failed == before {
                 tally.broken.push(format!("{} as {} ({status})", binary.folder.display(), user.name));
             }
-            let failing = tally.failing();
-            if !failing.is_empty() {
-                println!("== again, one after the other: {}", failing.join(", "));
-                let mut words: Vec<&str> = failing.iter().map(String::as_str).collect();
-                words.extend(["--exact", "--test-threads=1"]);
-                let mut second = Tally::default();
-                self.run_binary(binary, user, &words, &mut second)?;
-                tally.again(failing, second);
-            }
         }
         Ok(())
-    }
-
-    fn run_binary(
-        &self,
-        binary: &TestBinary,
-        user: &User,
-        more: &[&str],
-        tally: &mut Tally,
-    ) -> Result<ExitStatus, UserError> {
-        let mut words = self.words(&self.copy_of(&binary.executable), &binary.folder, user);
-        words.extend(more.iter().map(|word| (*word).to_owned()));
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let folder = self.checkout().join(&binary.folder);
-        Ok(suite::watch("setpriv", &words, |command| command.current_dir(&folder), tally)?)
     }
 
     pub(super) fn remove(self) -> Result<(), UserError> {
         self.folder.close().map_err(UserError::Stage)
     }
 
-    fn words(&self, executable: &Path, folder: &Path, user: &User) -> Vec<String> {
+    fn words(&self, executable: &Path, folder: &Path, user: &User, only: Option<&str>) -> Vec<String> {
         let checkout = self.checkout();
         let variables = [
             ("HOME", user.home.clone()),
@@ -129,6 +109,7 @@ impl Staged {
         words.extend(["--reset-env".to_owned(), "env".to_owned()]);
         words.extend(variables.map(|(name, value)| format!("{name}={value}")));
         words.push(executable.display().to_string());
+        words.extend(only.map(str::to_owned));
         words.push("--show-output".to_owned());
         words
     }
