@@ -253,7 +253,7 @@ fn a_lock_inside_holds_nobody_outside() {
     let hold = format!("exec 9<{0}; flock 9; echo held > /tmp/held; sleep 60", path.display());
     home.must(&["exec", &sandbox, "-d", "--", "sh", "-c", &hold]);
     let held = || home.exec(&sandbox, &["test", "-e", "/tmp/held"]).code == Some(0);
-    assert!(crate::harness::eventually(std::time::Duration::from_secs(10), held));
+    assert!(crate::harness::eventually(held));
     let ours = fs::File::open(&path).unwrap();
     rustix::fs::flock(&ours, FlockOperation::NonBlockingLockExclusive).unwrap();
     // The control: inside it is held.

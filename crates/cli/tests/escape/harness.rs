@@ -137,7 +137,7 @@ impl Drop for Home {
     fn drop(&mut self) {
         let destroyed = self.say(&["destroy", "--all", "--yes"]);
         let stopped = self.say(&["daemon", "stop"]);
-        let gone = eventually(Duration::from_secs(10), || self.processes().is_empty());
+        let gone = eventually(|| self.processes().is_empty());
         let left = self.processes();
         let told: Vec<_> = left.iter().map(|pid| fs::read_to_string(format!("/proc/{pid}/status"))).collect();
         for pid in left.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?)) {
@@ -193,8 +193,13 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines().map(ToOwned::to_owned).collect()
 }
 
-/// Waits for something to become true.
-pub(crate) fn eventually(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+/// Waits for something to become true; long, because the machine may be busy with other things.
+pub(crate) fn eventually(is_so: impl FnMut() -> bool) -> bool {
+    within(Duration::from_secs(60), is_so)
+}
+
+/// Whether something becomes true soon enough.
+pub(crate) fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + patience;
     while Instant::now() < end {
         if is_so() {

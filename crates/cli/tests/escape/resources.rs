@@ -8,7 +8,7 @@ use rustix::process::{Signal, kill_process};
 use rustix::pty::OpenptFlags;
 
 use crate::capabilities::find;
-use crate::harness::{Home, Said, answer, eventually, is_root, lines, outside, script};
+use crate::harness::{Home, Said, answer, eventually, is_root, lines, outside, script, within};
 
 const FORKS: &str = include_str!("payloads/forks.py");
 const MEMORY: &str = include_str!("payloads/memory.py");
@@ -81,7 +81,7 @@ fn fill(home: &Home, sandbox: &str, kind: &str) -> (u64, String) {
     let script = script(DESCRIPTORS);
     home.must(&["exec", sandbox, "-d", "--", "/usr/bin/python3", "-I", "-c", &script, kind]);
     let full = || home.exec(sandbox, &["cat", "/tmp/full"]).out;
-    assert!(eventually(Duration::from_secs(20), || full().ends_with('\n')));
+    assert!(eventually(|| full().ends_with('\n')));
     let full = full();
     let (count, why) = full.trim().split_once(' ').unwrap();
     (count.parse().unwrap(), why.to_owned())
@@ -122,7 +122,7 @@ fn a_flood_of_output_fills_no_disk() {
     let flood = "head -c 90000000 /dev/zero; echo end > /tmp/end";
     home.must(&["exec", &sandbox, "-d", "--", "sh", "-c", flood]);
     let end = || home.exec(&sandbox, &["cat", "/tmp/end"]).out == "end\n";
-    assert!(eventually(Duration::from_secs(30), end));
+    assert!(eventually(end));
     let log = fs::metadata(find(&home.store().join("sandboxes"), "log").unwrap()).unwrap().len();
     assert!((1 << 20..(64 << 20) + (1 << 20)).contains(&log), "{log}");
     let limited = home.run(&["--output-limit", "1MiB"], &["yes"]);
@@ -139,7 +139,7 @@ fn orphans_are_reaped() {
     assert_eq!(home.exec(&sandbox, &["sh", "-c", orphans]).out, "made\n");
     let zombies =
         || home.exec(&sandbox, &["sh", "-c", "grep -ls '^State:.Z' /proc/[0-9]*/status | wc -l"]).out;
-    assert!(eventually(Duration::from_secs(10), || zombies() == "0\n"), "{}", zombies());
+    assert!(eventually(|| zombies() == "0\n"), "{}", zombies());
     home.must(&["destroy", &sandbox]);
 }
 
@@ -150,16 +150,16 @@ fn a_killed_daemon_loses_nobody() {
     let count = "n=0; while sleep 0.05; do n=$((n+1)); echo $n > /tmp/count; done";
     home.must(&["exec", &sandbox, "-d", "--", "sh", "-c", count]);
     let counted = || home.exec(&sandbox, &["cat", "/tmp/count"]).out;
-    assert!(eventually(Duration::from_secs(10), || !counted().is_empty()));
+    assert!(eventually(|| !counted().is_empty()));
     let old = home.daemon();
     kill_process(old, Signal::KILL).unwrap();
-    assert!(eventually(Duration::from_secs(10), || {
+    assert!(eventually(|| {
         !fs::exists(format!("/proc/{}/exe", old.as_raw_nonzero())).unwrap()
             || fs::read_link(format!("/proc/{}/exe", old.as_raw_nonzero())).is_err()
     }));
     // The next call starts another, which finds the sandbox and what runs in it.
     let before = counted();
-    assert!(eventually(Duration::from_secs(10), || counted() != before), "{before:?}");
+    assert!(eventually(|| counted() != before), "{before:?}");
     assert_ne!(home.daemon(), old);
     // That nothing is left in the end, the home itself asserts.
     home.must(&["destroy", &sandbox]);
@@ -176,8 +176,7 @@ fn daemons_started_at_once_leave_none() {
     }
     home.must(&["daemon", "stop"]);
     // More than the second for which a daemon tries to get the lock.
-    let succeeded =
-        eventually(Duration::from_millis(1500), || !home.processes().is_empty() && answers(&home));
+    let succeeded = within(Duration::from_millis(1500), || !home.processes().is_empty() && answers(&home));
     assert!(!succeeded, "another daemon came");
 }
 
@@ -189,7 +188,7 @@ fn answers(home: &Home) -> bool {
 fn nothing_outlives_its_time() {
     let home = Home::new();
     let script = script(STUBBORN);
-    let sandbox = home.create(&["--ttl", "4s", "--on-expire", "stop"]);
+    let sandbox = home.create(&["--ttl", "15s", "--on-expire", "stop"]);
     for how in ["stopped", "running"] {
         let said = home.exec(&sandbox, &["/usr/bin/python3", "-I", "-c", &script, how]);
         assert_eq!(said.code, Some(0), "{said:?}");
@@ -199,7 +198,7 @@ fn nothing_outlives_its_time() {
     // Nobody is there to end them but init.
     kill_process(home.daemon(), Signal::KILL).unwrap();
     let begin = Instant::now();
-    assert!(eventually(Duration::from_secs(20), || stubborn() == 0), "{:?}", begin.elapsed());
+    assert!(eventually(|| stubborn() == 0), "{:?}", begin.elapsed());
     home.must(&["destroy", &sandbox]);
 }
 
@@ -207,9 +206,9 @@ fn nothing_outlives_its_time() {
 fn a_timeout_ends_a_command_that_hides() {
     let home = Home::new();
     let hide = "/usr/bin/python3 -I -c \"$0\"; sleep 60";
-    let said = home.run(&["--timeout", "1s"], &["sh", "-c", hide, &script(STUBBORN)]);
+    let said = home.run(&["--timeout", "3s"], &["sh", "-c", hide, &script(STUBBORN)]);
     assert_eq!(said.code, Some(124), "{said:?}");
-    assert!(eventually(Duration::from_secs(10), || hiding(&home) == 0), "{:?}", home.processes());
+    assert!(eventually(|| hiding(&home) == 0), "{:?}", home.processes());
 }
 
 /// How many Python programs run in this home's sandboxes.

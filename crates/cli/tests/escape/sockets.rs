@@ -5,7 +5,6 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
@@ -136,7 +135,7 @@ fn what_listens_inside_is_not_on_the_host() {
     home.must(&["exec", &sandbox, "-d", "--", "/usr/bin/python3", "-c", &listen]);
     let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{}", free.port());
     let inside = || home.exec(&sandbox, &["bash", "-c", &connect]).code == Some(0);
-    assert!(eventually(Duration::from_secs(10), inside));
+    assert!(eventually(inside));
     assert!(TcpStream::connect(free).is_err());
     home.must(&["destroy", &sandbox]);
 }

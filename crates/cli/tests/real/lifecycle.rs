@@ -93,21 +93,21 @@ fn a_paused_process_stands_still_and_goes_on() {
 fn a_lifetime_ends_in_stop_or_destroy() {
     let home = Home::new();
     // Long enough for a loaded machine to get to the next line.
-    home.create("stops", &["--ttl", "4s"]);
+    home.create("stops", &["--ttl", "10s"]);
     home.detach("stops", "sleep 1000");
-    home.create("extended", &["--ttl", "4s"]);
+    home.create("extended", &["--ttl", "10s"]);
     home.ok(&["extend", "extended", "--ttl", "1h"]);
     home.create("goes", &["--ttl", "1s", "--on-expire", "destroy"]);
-    home.create("idles", &["--idle", "2s"]);
+    home.create("idles", &["--idle", "4s"]);
     let idle = Instant::now();
-    home.exec("idles", "sleep 2.5; echo > /var/tmp/mine");
-    assert!(idle.elapsed() > Duration::from_millis(2500), "a busy one is not idle");
+    home.exec("idles", "sleep 4.5; echo > /var/tmp/mine");
+    assert!(idle.elapsed() > Duration::from_millis(4500), "a busy one is not idle");
     until("stops to expire", || (home.state("stops") == "expired").then_some(()));
     until("idles to expire", || (home.state("idles") == "expired").then_some(()));
     until("goes to go", || (home.zeno(&["get", "goes"]).code == 6).then_some(()));
     assert_eq!(home.state("extended"), "ready");
     let reason = home.json(&["get", "idles"])["reason"].as_str().unwrap().to_owned();
-    assert_eq!(reason, "no command ran in it for 2s (its idle limit)");
+    assert_eq!(reason, "no command ran in it for 4s (its idle limit)");
     let ran = home.exec("stops", "true");
     assert_eq!(ran.code, 125);
     assert!(ran.err().contains("it is expired") && ran.err().contains("zeno start stops"), "{ran}");
@@ -118,7 +118,7 @@ fn a_lifetime_ends_in_stop_or_destroy() {
 #[test]
 fn a_lifetime_needs_no_daemon() {
     let home = Home::new();
-    home.create("box", &["--ttl", "2s"]);
+    home.create("box", &["--ttl", "8s"]);
     home.detach("box", "sleep 1000");
     home.crash();
     assert!(!home.processes().is_empty(), "they outlive the daemon");

@@ -75,7 +75,7 @@ fn a_disk_goes_with_its_sandbox_even_without_a_daemon() {
     let home = Home::new();
     assert_eq!(home.run(&["--disk", "16MiB"], "echo > /var/tmp/zeno-file").code, 0);
     assert_eq!(loops(&home.path()).len(), 0);
-    home.create("box", &["--disk", "16MiB", "--ttl", "3s"]);
+    home.create("box", &["--disk", "16MiB", "--ttl", "12s"]);
     home.exec("box", "echo text > /var/tmp/zeno-file");
     assert_eq!(loops(&home.path()).len(), usize::from(is_root()));
     home.crash();

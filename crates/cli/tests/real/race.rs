@@ -138,13 +138,13 @@ fn where_none_passes_none_wins_and_people_read_why() {
         format!("checks: {{unit: '{}'}}\n", TEST.replace('\'', "''")),
     )
     .unwrap();
-    let ran = yard.zeno(&["race", "--try", "slow=sleep 100", "--try", "idle=true", "--timeout", "400ms"]);
+    let ran = yard.zeno(&["race", "--try", "slow=sleep 100", "--try", "idle=true", "--timeout", "3s"]);
     assert_eq!(ran.code, 1);
     let text = home.plain(&ran);
     let fates: Vec<_> = text.lines().skip_while(|line| !line.is_empty()).collect();
     insta::assert_snapshot!(fates.join("\n"), @"
 
-    lost slow: its command took longer than 400ms
+    lost slow: its command took longer than 3s
     lost idle: `unit` failed: exit code 1, expected exit code 0 (add 2 3 is -1)
     [exit 1]
     ");

@@ -59,15 +59,15 @@ fn a_timeout_ends_the_command_and_all_it_started() {
                 while :; do sleep 1; done";
     let start = Instant::now();
     home.detach("late", "exec sleep 1006");
-    let ran = home.zeno(&["exec", "--timeout", "700ms", "late", "--", "sh", "-c", deaf]);
+    let ran = home.zeno(&["exec", "--timeout", "3s", "late", "--", "sh", "-c", deaf]);
     assert_eq!(ran.code, 124, "{ran}");
     assert_eq!(ran.err(), "zeno: the command ran out of time\n");
-    assert!(start.elapsed().as_secs() < 10, "it ended at its time, not at its leisure");
+    assert!(start.elapsed().as_secs() < 60, "it ended at its time, not at its leisure");
     let left = home.exec("late", "ps -eo args | grep '[s]leep 100'; true");
     assert_eq!(left.out(), "sleep 1006\n", "what it started is gone too, what another started is not");
 
     assert_eq!(home.run(&["--timeout", "300ms"], deaf).code, 124);
-    assert_eq!(home.run(&["--timeout", "20s"], "exit 5").code, 5);
+    assert_eq!(home.run(&["--timeout", "60s"], "exit 5").code, 5);
 }
 
 #[test]

@@ -266,7 +266,7 @@ const ROUNDS: u32 = 30;
 #[test]
 fn nothing_is_lost_because_a_clock_ran_out() {
     let home = Home::new();
-    let timed = home.run(&["--timeout", "1s", "--label", "k=v"], "echo half > /tmp/work; sleep 100");
+    let timed = home.run(&["--timeout", "3s", "--label", "k=v"], "echo half > /tmp/work; sleep 100");
     assert_eq!(timed.code, 124, "{timed}");
     let id = timed
         .err()
@@ -290,16 +290,16 @@ fn nothing_is_lost_because_a_clock_ran_out() {
         "--json",
         "--no-workspace",
         "--timeout",
-        "500ms",
+        "3s",
         "--",
         "sh",
         "-c",
-        "echo > /tmp/a; sleep 9",
+        "echo > /tmp/a; sleep 99",
     ]);
     let last: serde_json::Value = serde_json::from_str(lines.out().lines().last().unwrap()).unwrap();
     assert_eq!((&last["kind"], &last["snapshot"]["reason"]), (&json!("removed"), &json!("timeout")));
 
-    home.create("goes", &["--ttl", "1s", "--on-expire", "destroy"]);
+    home.create("goes", &["--ttl", "5s", "--on-expire", "destroy"]);
     home.exec("goes", "echo mine > /tmp/mine");
     until("it to go", || (home.zeno(&["get", "goes"]).code == 6).then_some(()));
     let kept = home.json(&["snapshots", "--of", "goes"]);

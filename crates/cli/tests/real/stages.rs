@@ -91,7 +91,7 @@ fn a_check_after_the_run_decides_too_and_what_has_no_way_back_says_so() {
         "
 checks:
   smoke: {run: 'test -z \"$ZENO_STAGE\" || { echo $ZENO_STAGE $TOKEN; test -e ../healthy; }'}
-  slow: {run: 'test -z \"$ZENO_STAGE\" || sleep 60', timeout: 300ms}
+  slow: {run: 'test -z \"$ZENO_STAGE\" || sleep 60', timeout: 3s}
 promotion:
   stages:
     - {name: staging, run: 'echo $ZENO_SANDBOX > ../staging', checks: [smoke]}

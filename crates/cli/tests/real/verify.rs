@@ -55,7 +55,7 @@ fn every_way_in_which_nothing_is_found_out() {
   unit: {run: exit 3, needs: [build]}
   after: {run: 'true', needs: [unit]}
   further: {run: 'true', needs: [after]}
-  slow: {run: 'echo begun; sleep 60', timeout: 300ms}
+  slow: {run: 'echo begun; sleep 60', timeout: 3s}
   missing: no-such-program --version
   three: {run: exit 3, expects: {exit: [3, 4]}}
   says: {run: 'echo 12 tests; echo oh >&2', expects: {stdout: {matches: '^\\d+ tests'}, stderr: {contains: oh}}}

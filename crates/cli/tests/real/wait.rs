@@ -3,8 +3,8 @@
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Generous: the machine may be busy with other things.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// Generous: it finds what hangs, not what is slow, and the machine may be busy with other things.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(10);
 
 /// Waits until a look gives something.

@@ -188,4 +188,4 @@ impl Wire {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -33,7 +33,7 @@ pub(crate) fn send(child: &Child, signal: Signal) {
 
 /// The end of a child that may not outlive the test's patience.
 pub(crate) fn wait(child: &mut Child) -> ExitStatus {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;

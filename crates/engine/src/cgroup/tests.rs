@@ -103,7 +103,7 @@ fn a_daemons_own_directories_go_when_the_last_process_has_ended() {
         drop(child.stdin.take());
         child.wait().unwrap();
     });
-    home.layout.forget(Duration::from_secs(20));
+    home.layout.forget(Duration::from_secs(60));
     assert!(!is_there());
     slow.join().unwrap();
 }
@@ -225,7 +225,7 @@ impl Drop for Home {
 fn clean(layout: &Layout) {
     for controller in Controller::ALL {
         if let Ok(place) = layout.place(controller) {
-            super::group::remove(&layout.root(place), Instant::now() + Duration::from_secs(2)).unwrap();
+            super::group::remove(&layout.root(place), Instant::now() + Duration::from_secs(60)).unwrap();
         }
     }
 }
@@ -277,7 +277,7 @@ fn kill_all(directory: &Path) {
 
 #[track_caller]
 fn wait_until(condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain");
         std::thread::sleep(Duration::from_millis(2));

@@ -169,7 +169,8 @@ fn tail_of(bytes: &[u8]) -> String {
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Long: before it answers, a new daemon brings to an end what was under way when the last one was killed.
+const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(2);
 const TAIL: u64 = 8 << 10;
 const TAIL_LINES: usize = 20;

@@ -48,5 +48,5 @@ impl Init {
 
 /// Fails a test whose condition does not come about.
 async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(20), future).await.expect("it takes too long")
+    tokio::time::timeout(Duration::from_secs(60), future).await.expect("it takes too long")
 }
