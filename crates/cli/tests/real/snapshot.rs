@@ -180,7 +180,7 @@ fn a_deep_stack_reads_the_same_and_becomes_shallow() {
         numbers = home.exec("box", SHOW).out();
     }
     let depth = |name: &str| home.json(&["snapshots", "get", name])["depth"].as_u64().unwrap();
-    until("the last to be shallow", || (depth("s39") <= 16 && depth("s20") <= 16).then_some(()));
+    until("the last to be shallow", || (depth("s39") <= 8 && depth("s20") <= 8).then_some(()));
     for (name, last) in [("s39", 39), ("s20", 20), ("s3", 3)] {
         home.ok(&["restore", name, "--name", &format!("of-{name}")]);
         let seen = home.exec(&format!("of-{name}"), "cat /tmp/last; ls /tmp/x").out();
@@ -200,7 +200,7 @@ fn a_deep_stack_reads_the_same_and_becomes_shallow() {
             .join("plan.json"),
     );
     let plan: serde_json::Value = serde_json::from_slice(&plan.unwrap()).unwrap();
-    assert!(plan["layers"].as_array().unwrap().len() <= 16, "{}", plan["layers"]);
+    assert!(plan["layers"].as_array().unwrap().len() <= 8, "{}", plan["layers"]);
 }
 
 const SHOW: &str = "find /tmp -printf '%p %y %m\\n' | sort; cat /tmp/d/*";
