@@ -125,7 +125,8 @@ pub struct Entry {
     pub lines: Option<Lines>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// The most memory that its command used; known where it has a memory limit of its own.
+    /// The most memory that its command used: all its processes together where it has a memory limit of its own, else
+    /// the largest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory: Option<Size>,
     /// The file with all that its command wrote, or the check by which it lost.

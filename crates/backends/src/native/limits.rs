@@ -1,16 +1,17 @@
 //! Limits: enforced hard, or refused with the remedy, or, where the user said so, accepted as a caveat.
 
 use engine::cgroup::{Cgroup, Controller, Unenforceable};
+use engine::init::wire::Request;
 use engine::machine::DiskImages;
 use engine::view::DiskKind;
 use model::caveat::CaveatKind;
 use model::limits::Limits;
 use model::sandbox::MemoryUse;
 use model::units::Size;
-use model::{Caveat, SandboxId};
+use model::{Caveat, Problem, SandboxId};
 
 use super::problem::NativeError;
-use super::{Inner, Native};
+use super::{Inner, Native, Running, talk};
 
 /// What holds for one sandbox.
 #[derive(Debug, Default)]
@@ -31,10 +32,17 @@ impl Native {
 }
 
 impl Native {
-    /// The most memory that a sandbox ever used; `None` where it has no limit of its own, or the kernel does not say.
-    pub fn peak_memory(&self, id: SandboxId) -> Result<Option<Size>, NativeError> {
-        let Some(cgroup) = self.0.machine.cgroup.find(id) else { return Ok(None) };
-        Ok(cgroup.memory_peak()?.map(Size))
+    /// The most memory that a sandbox ever used: all its processes together where the kernel counts that, because it has
+    /// a limit of its own; else the largest of those that have ended.
+    pub async fn peak_memory(&self, running: &Running) -> Result<Size, Problem> {
+        let together = match self.0.machine.cgroup.find(running.id) {
+            Some(cgroup) => cgroup.memory_peak().map_err(NativeError::from)?,
+            None => None,
+        };
+        match together {
+            Some(bytes) => Ok(Size(bytes)),
+            None => talk::ask(&self.folder(running).0, &Request::LargestProcess).await.map(Size),
+        }
     }
 }
 

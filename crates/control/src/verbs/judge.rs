@@ -35,9 +35,12 @@ impl Control {
         self.inner.native.sealed_state(&record.saved, detail).await
     }
 
-    /// The most memory that a sandbox ever used, where that is counted.
-    pub fn peak_memory(&self, id: SandboxId) -> Result<Option<Size>, Problem> {
-        Ok(self.inner.native.peak_memory(id)?)
+    /// The most memory that a sandbox ever used; `None` if it does not run.
+    pub async fn peak_memory(&self, sandbox: &Sandbox) -> Result<Option<Size>, Problem> {
+        match self.seat_of(sandbox.id, sandbox.state) {
+            Some(seat) => self.inner.native.peak_memory(&seat.running).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Makes a copy of a snapshot that runs this command, and is gone afterwards.

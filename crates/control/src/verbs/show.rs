@@ -70,7 +70,7 @@ impl Control {
         }
     }
 
-    fn seat_of(&self, id: SandboxId, state: State) -> Option<std::sync::Arc<crate::slots::Seat>> {
+    pub(super) fn seat_of(&self, id: SandboxId, state: State) -> Option<std::sync::Arc<crate::slots::Seat>> {
         self.inner.slots.by_id(id).filter(|_slot| state.is_running())?.seat()
     }
 }

@@ -84,6 +84,10 @@ impl Init {
                 self.done(at, Ok(()));
             }
             Request::Processes => self.say(at, FrameKind::Answer, &tree::all().len()),
+            Request::LargestProcess => match sys::largest_child() {
+                Ok(bytes) => self.say(at, FrameKind::Answer, &bytes),
+                Err(error) => self.done(at, Err(error)),
+            },
             // An overlay answers for the file system of its upper folder, which all of them share.
             Request::DiskUse => match rustix::fs::statvfs(&self.overlay) {
                 Ok(disk) => {

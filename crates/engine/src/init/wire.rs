@@ -31,6 +31,8 @@ pub enum Request {
     Thaw,
     /// Answered with a number.
     Processes,
+    /// Bytes of memory that the largest process used, of all that have ended. Answered with a number.
+    LargestProcess,
     /// Bytes in use on the file system that takes what the sandbox writes. Answered with a number.
     DiskUse,
     /// Work on a file as this user. See [`FileOp`].

@@ -8,8 +8,8 @@ mod send;
 pub(crate) use loops::{configure_loop, free_loop};
 pub(crate) use net::loopback_up;
 pub(crate) use process::{
-    Clone3, Cloned, clone3, close_all_but, default_signals, exec, fork, leave, signal_descriptor,
-    signal_everyone, take_signal, wait_any,
+    Clone3, Cloned, clone3, close_all_but, default_signals, exec, fork, largest_child, leave,
+    signal_descriptor, signal_everyone, take_signal, wait_any,
 };
 pub(crate) use send::{receive, send};
 

@@ -136,6 +136,15 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
     Ok(Pid::from_raw(answer as i32))
 }
 
+/// The most bytes of memory that one process had, of our children that we have waited for and of theirs.
+pub(crate) fn largest_child() -> io::Result<u64> {
+    // SAFETY: all zeroes is a valid `rusage`.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is valid and ours.
+    super::check(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) }.into())?;
+    Ok(usage.ru_maxrss.unsigned_abs() * 1024)
+}
+
 /// Signals every process we may signal except ourselves. For pid 1 of a namespace: all the others in it.
 /// `false`: there is nobody.
 pub(crate) fn signal_everyone(signal: i32) -> io::Result<bool> {

@@ -7,7 +7,7 @@ use model::diff::{Detail, Lines};
 use model::exec::{ExecRequest, Outcome, Text};
 use model::race::{Attempt, Candidate, Entry, Phase};
 use model::snapshot::RestoreRequest;
-use model::units::Span;
+use model::units::{Size, Span};
 use model::verdict::{CheckResult, Judgement};
 use model::{Code, Name, Problem, Sandbox, SnapshotId};
 
@@ -116,7 +116,7 @@ async fn attempt(
     let log = field.logs.join(format!("{}.log", candidate.name));
     let Ran { exit, duration, written } = hear(conversation, input, field.timeout, &log).await?;
     drop(permit);
-    entry.peak_memory = field.lanes.control.peak_memory(sandbox.id)?;
+    entry.peak_memory = peak_memory(field, &sandbox).await;
     entry.duration_ms = duration.as_millis() as u64;
     entry.log = written.log.map(Text::from);
     entry.outcome = command_judgement(&exit);
@@ -127,6 +127,14 @@ async fn attempt(
     entry.lost = Some(format!("its command {}{}", ended(&exit, field.timeout), last(&written.tail)));
     entry.tail = written.tail;
     Ok(None)
+}
+
+/// A sandbox that ended with its command cannot be asked any more; that alone loses nobody the race.
+async fn peak_memory(field: &Field, sandbox: &Sandbox) -> Option<Size> {
+    field.lanes.control.peak_memory(sandbox).await.unwrap_or_else(|problem| {
+        tracing::debug!(sandbox = %sandbox.id, problem = problem.detail, "nobody knows how much memory it used");
+        None
+    })
 }
 
 fn line(field: &Field, run: &str) -> ExecRequest {
