@@ -9,18 +9,21 @@ mod judge;
 mod log;
 mod promote;
 mod race;
+mod shelf;
 mod stages;
 mod standing;
 mod suite;
 mod verify;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use control::Control;
 use model::exec::Text;
 use tokio::sync::mpsc;
+
+use shelf::Shelf;
 
 pub use definition::definition;
 pub use standing::Standing;
@@ -29,12 +32,12 @@ pub use standing::Standing;
 #[derive(Clone, Debug)]
 pub struct Lanes {
     control: Control,
-    /// Where what checks wrote is kept, a folder for each verdict.
-    logs: PathBuf,
-    /// Where what candidates wrote is kept, a folder for each race.
-    races: PathBuf,
-    /// Where what the commands of stages wrote is kept, a folder for each promotion.
-    stages: PathBuf,
+    /// What checks wrote, by verdict.
+    logs: Shelf,
+    /// What candidates wrote, by race.
+    races: Shelf,
+    /// What the commands of stages wrote, by promotion.
+    stages: Shelf,
     /// Whoever promotes into a folder holds its turn.
     turns: Arc<Mutex<BTreeMap<Text, Arc<tokio::sync::Mutex<()>>>>>,
 }
@@ -42,7 +45,7 @@ pub struct Lanes {
 impl Lanes {
     #[must_use]
     pub fn new(control: Control, home: &Path) -> Self {
-        let [logs, races, stages] = ["verdicts", "races", "stages"].map(|name| home.join(name));
+        let [logs, races, stages] = ["verdicts", "races", "stages"].map(|name| Shelf::new(home, name));
         Self { control, logs, races, stages, turns: Arc::default() }
     }
 }

@@ -61,7 +61,7 @@ impl Lanes {
             timeout: request.timeout.unwrap_or(Check::TIMEOUT),
             actor: request.actor,
             room: room(request.parallel),
-            logs: self.races.join(id.to_string()),
+            logs: self.races.folder(id),
             steps: steps.clone(),
             made: Mutex::default(),
             checks,
@@ -81,7 +81,7 @@ impl Lanes {
             created: Timestamp::now(),
             duration_ms: began.elapsed().as_millis() as u64,
         };
-        self.control.record_race(race.clone(), KEPT).await?;
+        self.races.clear(self.control.record_race(race.clone(), KEPT).await?).await;
         field.keep_made();
         Ok(race)
     }

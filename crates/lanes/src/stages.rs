@@ -98,6 +98,7 @@ impl Lanes {
     /// Takes note of the stages that the daemon before this one did not bring to their end. Their commands ended with it.
     /// They are not taken back here: that takes the environment of whoever goes on, or undoes.
     pub async fn settle(&self) {
+        self.clear_shelves();
         let settled = async {
             for mut walk in self.control.walks().await? {
                 if way::interrupt(&mut walk) {

@@ -78,7 +78,7 @@ impl Lanes {
             snapshot: snapshot_id,
             workspace,
             actor,
-            logs: self.logs.join(id.to_string()),
+            logs: self.logs.folder(id),
             room,
         };
         let results = suite::run(Arc::new(suite), checks, notes).await;
@@ -114,12 +114,7 @@ impl Lanes {
 
     /// Writes it down, and drops the logs of those that are forgotten in its place.
     async fn keep(&self, verdict: Verdict) -> Result<(), Problem> {
-        for forgotten in self.control.record_verdict(verdict, KEPT).await? {
-            let folder = self.logs.join(forgotten.to_string());
-            if let Err(error) = tokio::fs::remove_dir_all(&folder).await {
-                tracing::debug!(error = &error as &dyn std::error::Error, "failed to remove an old log");
-            }
-        }
+        self.logs.clear(self.control.record_verdict(verdict, KEPT).await?).await;
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use model::units::Size;
 use serde_json::{Value, json};
 
 use crate::home::{Home, Ran, finish};
@@ -20,7 +21,7 @@ fn of_three_fixes_the_right_one_wins_and_the_others_are_explained() {
     let before = yard.head();
     let race = yard.race(
         &[
-            ("noise", "sed -i 's/-/*/' lib.sh"),
+            ("noise", "sed -i 's/-/*/' lib.sh; python3 -c 'b\"x\" * (64 << 20)'"),
             ("right", "sed -i 's/-/+/' lib.sh; mkdir -p ~/cache; echo much > ~/cache/x"),
             ("crash", "echo about to die; kill -SEGV $$"),
         ],
@@ -33,6 +34,9 @@ fn of_three_fixes_the_right_one_wins_and_the_others_are_explained() {
     assert_eq!(outcomes, ["fail", "pass", "fail"]);
     assert_eq!(noise["lost"], "`check-1` failed: exit code 1, expected exit code 0 (add 2 3 is 6)");
     assert_eq!(crash["lost"], "its command was killed by signal 11 (about to die)");
+    let memory = entries::<3>(&race)
+        .map(|entry| entry["peak_memory"].as_str().unwrap().parse::<Size>().unwrap().0 >> 20);
+    assert!(memory[0] >= 64 && (1..64).contains(&memory[1]), "{memory:?}");
     assert_eq!((&right["files"], &right["lines"]), (&json!(1), &json!({"added": 1, "removed": 1})));
     // What the winner's sandbox holds is what was judged, and the losers are still there to be looked at.
     let winner = right["sandbox"].as_str().unwrap();
@@ -43,6 +47,29 @@ fn of_three_fixes_the_right_one_wins_and_the_others_are_explained() {
     assert_eq!(home.json(&["get", loser])["labels"], json!({"race": race["id"], "candidate": "noise"}));
     assert_eq!(home.json(&["races"])[0], race);
     assert_eq!(yard.head(), before, "reality was not touched");
+}
+
+/// Of a race that was under way when the daemon was killed, and of one that is forgotten.
+#[test]
+fn logs_without_a_record_go_at_the_next_start() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let race = yard.race(&[("a", "echo mine")], &["--check", "true"], 0);
+    let [entry] = entries::<1>(&race);
+    let kept = [
+        home.path().join("races").join(race["id"].as_str().unwrap()),
+        home.path().join("verdicts").join(entry["verdict"].as_str().unwrap()),
+    ];
+    assert!(kept.iter().all(|folder| folder.is_dir()), "{kept:?}");
+    home.crash();
+    let orphans = ["races/rc0", "verdicts/vd0", "stages/pr0"].map(|name| home.path().join(name));
+    for orphan in &orphans {
+        fs::create_dir_all(orphan).unwrap();
+        fs::write(orphan.join("a.log"), "half").unwrap();
+    }
+    assert_eq!(home.json(&["races"])[0], race);
+    until("what has no record to go", || orphans.iter().all(|orphan| !orphan.exists()).then_some(()));
+    assert!(kept.iter().all(|folder| folder.is_dir()), "{kept:?}");
 }
 
 #[test]

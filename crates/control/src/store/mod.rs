@@ -25,7 +25,7 @@ use model::promotion::{Promotion, Walk};
 use model::race::Race;
 use model::sandbox::{Actor, CreateRequest};
 use model::units::Size;
-use model::{PromotionId, Sandbox, SandboxId, Snapshot, SnapshotId, Verdict, VerdictId};
+use model::{PromotionId, RaceId, Sandbox, SandboxId, Snapshot, SnapshotId, Verdict, VerdictId};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use error::Error;
@@ -184,8 +184,8 @@ impl Store {
         self.call(move |page| verdicts::prune(page.connection, kept)).await
     }
 
-    /// Writes down what came of a race, and forgets the oldest beyond so many.
-    pub async fn insert_race(&self, race: Race, kept: usize) -> Result<(), Error> {
+    /// Writes down what came of a race, forgets the oldest beyond so many, and says which.
+    pub async fn insert_race(&self, race: Race, kept: usize) -> Result<Vec<RaceId>, Error> {
         let row = races::NewRow::of(race)?;
         self.call(move |page| races::insert(page, &row, kept)).await
     }

@@ -1,12 +1,13 @@
 //! The records of races.
 
+use model::RaceId;
 use model::event::RaceEnded;
 use model::race::Race;
 use rusqlite::{Connection, params};
 
 use super::ledger::Page;
 use super::moves::write_event;
-use super::rows::json;
+use super::rows::{json, parsed};
 use super::{Error, now};
 
 pub(super) struct NewRow {
@@ -33,18 +34,22 @@ impl NewRow {
     }
 }
 
-/// Writes it, and forgets the oldest beyond so many.
-pub(super) fn insert(page: &mut Page<'_>, row: &NewRow, kept: usize) -> Result<(), Error> {
+/// Writes it, forgets the oldest beyond so many, and says which.
+pub(super) fn insert(page: &mut Page<'_>, row: &NewRow, kept: usize) -> Result<Vec<RaceId>, Error> {
     let Race { id, created, .. } = &row.race;
-    let write = |page: &mut Page<'_>| -> rusqlite::Result<()> {
+    let write = |page: &mut Page<'_>| -> rusqlite::Result<Vec<RaceId>> {
         let mut statement =
             page.connection.prepare_cached("INSERT INTO races (id, created, record) VALUES (?1, ?2, ?3)")?;
         statement.execute(params![id.to_string(), created.as_microsecond(), row.record])?;
         let mut statement = page.connection.prepare_cached(
-            "DELETE FROM races WHERE id NOT IN (SELECT id FROM races ORDER BY created DESC, id LIMIT ?1)",
+            "DELETE FROM races WHERE id NOT IN (SELECT id FROM races ORDER BY created DESC, id LIMIT ?1) \
+             RETURNING id",
         )?;
-        statement.execute([i64::try_from(kept).unwrap_or(i64::MAX)])?;
-        write_event(page, now(), &row.event_text, row.event.clone().into())
+        let kept = i64::try_from(kept).unwrap_or(i64::MAX);
+        let forgotten = statement.query_map([kept], |row| parsed(row, 0))?.collect::<Result<_, _>>()?;
+        drop(statement);
+        write_event(page, now(), &row.event_text, row.event.clone().into())?;
+        Ok(forgotten)
     };
     write(page).map_err(|source| Error::InsertRace { id: *id, source })
 }

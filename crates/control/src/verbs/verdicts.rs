@@ -1,7 +1,7 @@
 //! `verdicts` and `races`: what was said of which state, and what came of comparing several.
 
 use model::race::Race;
-use model::{Problem, Verdict, VerdictId};
+use model::{Problem, RaceId, Verdict, VerdictId};
 
 use crate::control::Control;
 use crate::names::Noun;
@@ -22,8 +22,8 @@ impl Control {
         .await
     }
 
-    /// Writes down what came of a race, and forgets the oldest beyond so many.
-    pub async fn record_race(&self, race: Race, kept: usize) -> Result<(), Problem> {
+    /// Writes down what came of a race. Returns those that are forgotten in its place.
+    pub async fn record_race(&self, race: Race, kept: usize) -> Result<Vec<RaceId>, Problem> {
         let store = self.inner.store.clone();
         self.to_the_end(
             async move { store.insert_race(race, kept).await.map_err(|error| refusal::store(&error)) },

@@ -256,7 +256,7 @@ impl Walking<'_> {
     }
 
     fn log(&self, stage: &Stage, at: usize, task: &Task) -> PathBuf {
-        let folder = self.lanes.stages.join(self.promotion.id.to_string());
+        let folder = self.lanes.stages.folder(self.promotion.id);
         let again = self.walk.visits[at].errands.iter().filter(|errand| errand.task == *task).count();
         let again = if again == 0 { String::new() } else { format!(".{}", again + 1) };
         let task = match task {
