@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use model::diff::Diff;
-use model::snapshot::SnapshotRequest;
-use model::{SandboxId, Snapshot, SnapshotId};
+use model::snapshot::{RestoreRequest, SnapshotRequest};
+use model::{Sandbox, SandboxId, Snapshot, SnapshotId};
 
 use super::zeno::read;
 use super::{Connection, RigError};
@@ -15,6 +15,14 @@ pub(crate) fn snapshot(connection: &mut Connection, sandbox: SandboxId) -> Resul
     let path = format!("/v1/sandboxes/{sandbox}/snapshots");
     let snapshot: Snapshot = read(&path, &connection.send("POST", &path, &body)?)?;
     Ok(snapshot.id)
+}
+
+/// Makes a sandbox of a snapshot.
+pub(crate) fn restore(connection: &mut Connection, snapshot: SnapshotId) -> Result<SandboxId, RigError> {
+    let body = serde_json::to_string(&RestoreRequest::default()).expect("a request is plain data");
+    let path = format!("/v1/snapshots/{snapshot}/restore");
+    let sandbox: Sandbox = read(&path, &connection.send("POST", &path, &body)?)?;
+    Ok(sandbox.id)
 }
 
 /// The snapshots that were made of a sandbox.

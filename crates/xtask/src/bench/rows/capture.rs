@@ -1,7 +1,6 @@
 //! The first capture of a workspace beside `cp -a`, and the capture of one that did not change.
 
 use std::path::Path;
-use std::process::Command;
 
 use crate::bench::report::{Bar, Row, Series, Unit};
 use crate::bench::sample::{Lane, Sample, interleave, settle, timed, with_daemon};
@@ -35,24 +34,18 @@ fn measure_size(bench: &Bench, plan: Plan) -> Result<Row, BenchError> {
     let nowhere = stage.scratch.join("nowhere");
     files::make_folder(&nowhere)?;
 
+    // Homes and copies stay until the row is over, as `super::ROWS` says.
     let mut homes = 0;
     let first = || {
         homes += 1;
         let zeno = Zeno::new(&bench.rig.zeno, stage.scratch.join(&format!("home{homes}")));
         let sample = first_capture(&zeno, &repository, &nowhere);
         zeno.stop()?;
-        files::remove_tree(zeno.home())?;
         sample
     };
-    let copy = stage.scratch.join("copy");
-    let copied = || {
-        settle();
-        let sample = timed(Command::new("cp").arg("-a").arg(&repository).arg(&copy));
-        files::remove_tree(&copy)?;
-        sample
-    };
+    let copied = super::copy("cp -a".to_owned(), &[], &repository, stage.scratch.path().to_owned());
     let again = || timed(&mut stage.zeno.run(&repository, &["true"]));
-    let mut lanes = vec![Lane::new("zeno run, first", first), Lane::new("cp -a", copied)];
+    let mut lanes = vec![Lane::new("zeno run, first", first), copied];
     lanes.extend((0..plan.again).map(|_| Lane::new("zeno run, unchanged", again)));
     let series = interleave(NAME, bench.effort.rounds(plan.rounds), &mut lanes)?;
     drop(lanes);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::site::{Caller, Site, Verb};
-use super::{beside, change, outside};
+use super::{beside, change, copy, outside};
 use crate::bench::report::{Bar, Contender, Row, Unit};
 use crate::bench::sample::{Lane, interleave, settle, timed};
 use crate::bench::volume::Volume;
@@ -73,18 +73,6 @@ fn volumes(rig: &Rig) -> Result<(Vec<Volume>, Vec<Contender>), BenchError> {
 
 fn reflink(kind: &str) -> String {
     format!("cp --reflink, {kind}")
-}
-
-/// Copies stay until the row is over: ext4 looks at every inode that was freed in the last minutes before it takes a new one,
-/// so that each copy would pay for the removal of the one before.
-fn copy<'a>(label: String, options: &'a [&str], from: &'a Path, folder: PathBuf) -> Lane<'a> {
-    let mut copies = 0;
-    Lane::new(label, move || {
-        copies += 1;
-        settle();
-        let to = folder.join(format!("copy{copies}"));
-        timed(Command::new("cp").arg("-a").args(options).arg(from).arg(to))
-    })
 }
 
 fn check_out(repository: &Path, folder: PathBuf) -> Lane<'_> {

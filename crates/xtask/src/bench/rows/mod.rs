@@ -3,6 +3,7 @@
 mod burst;
 mod capture;
 mod change;
+mod depth;
 mod diff;
 mod exec;
 mod flat;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::report::{Contender, Row, Series};
+use super::sample::{Lane, settle, timed};
 use super::{Bench, BenchError, Effort};
 use crate::process;
 use crate::rig::Stage;
@@ -29,20 +31,24 @@ pub(crate) struct Definition {
     pub(crate) measure: fn(&Bench) -> Result<Vec<Row>, BenchError>,
 }
 
+/// Whatever makes files by the hundred thousand comes last, and keeps them until the row is over: without a journal, ext4
+/// looks at every inode that was freed in the last minutes before it takes a new one, so that whoever makes a file next
+/// pays for their removal.
 const ROWS: &[Definition] = &[
     Definition { name: "throwaway", effort: Effort::Quick, measure: throwaway::measure },
     Definition { name: "burst", effort: Effort::Quick, measure: burst::measure },
-    Definition { name: "capture", effort: Effort::Quick, measure: capture::measure },
     Definition { name: "exec", effort: Effort::Quick, measure: exec::measure },
-    Definition { name: "work", effort: Effort::Quick, measure: work::measure },
-    Definition { name: "fork", effort: Effort::Quick, measure: fork::measure },
     Definition { name: "snapshot", effort: Effort::Quick, measure: snapshot::measure },
     Definition { name: "rollback", effort: Effort::Quick, measure: rollback::measure },
     Definition { name: "diff", effort: Effort::Quick, measure: diff::measure },
-    Definition { name: flat::FILES, effort: Effort::Full, measure: flat::files },
+    Definition { name: "depth", effort: Effort::Quick, measure: depth::measure },
     Definition { name: flat::BYTES, effort: Effort::Full, measure: flat::bytes },
-    Definition { name: flat::WRITTEN, effort: Effort::Full, measure: flat::written },
+    Definition { name: flat::FILES, effort: Effort::Full, measure: flat::files },
+    Definition { name: "work", effort: Effort::Quick, measure: work::measure },
     Definition { name: "idle", effort: Effort::Full, measure: idle::measure },
+    Definition { name: "fork", effort: Effort::Quick, measure: fork::measure },
+    Definition { name: flat::WRITTEN, effort: Effort::Full, measure: flat::written },
+    Definition { name: "capture", effort: Effort::Quick, measure: capture::measure },
 ];
 
 /// The rows asked for by name, else all that this effort covers.
@@ -73,6 +79,17 @@ fn outside(stage: &Stage, repository: &Path, script: &str) -> Result<PathBuf, Be
     process::quietly(Command::new("cp").arg("-a").arg(repository).arg(&copy))?;
     process::quietly(Command::new("sh").args(["-c", script]).current_dir(&copy))?;
     Ok(copy)
+}
+
+/// Copies a tree, every time to another place in the folder.
+fn copy<'a>(label: String, options: &'a [&str], from: &'a Path, folder: PathBuf) -> Lane<'a> {
+    let mut copies = 0;
+    Lane::new(label, move || {
+        copies += 1;
+        settle();
+        let to = folder.join(format!("copy{copies}"));
+        timed(Command::new("cp").arg("-a").args(options).arg(from).arg(to))
+    })
 }
 
 /// The first two are ours, one way and another; the others are compared with the first.
