@@ -35,8 +35,8 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let series = interleave(NAME, bench.effort.rounds(ROUNDS), &mut lanes)?;
     drop(lanes);
     let flat = |at: usize| {
-        let title = format!("{} snapshots at most 2 x one", DEPTHS[at]);
-        Bar::at_most(title, 2.0, series[at].ratio_to(&series[0]).median)
+        let title = format!("{} snapshots at most 1.5 x one", DEPTHS[at]);
+        Bar::at_most(title, 1.5, series[at].ratio_to(&series[0]).median)
     };
     let bars = vec![flat(1), flat(2)];
     let notes = vec![
