@@ -38,6 +38,12 @@ impl Masks {
 }
 
 impl NameMask {
+    /// How far below an ignored folder, which is read live, names are looked for. Build tools copy `.env` into their output
+    /// (`.next/standalone/.env`), and not deeper.
+    pub const LIVE_LEVELS: usize = 3;
+    /// How many names are looked at there: a few milliseconds, even in `node_modules`.
+    pub const LIVE_NAMES: usize = 4096;
+
     /// Does this file name match? `*` stands for any characters, also none.
     #[must_use]
     pub fn matches(&self, name: &[u8]) -> bool {

@@ -29,7 +29,7 @@ pub(crate) fn promoted(promoted: &Promoted, sandbox: &Which, paint: Paint) -> St
         Promoted::Planned { assessment } => {
             let what = actions(assessment, paint)
                 + &commits(&assessment.commits)
-                + &obstacles(assessment, sandbox, paint)
+                + &in_the_way(assessment, sandbox, paint)
                 + &left_out(assessment);
             match (assessment.is_nothing(), assessment.is_clear()) {
                 (true, true) => what + "nothing to promote\n",
@@ -38,7 +38,7 @@ pub(crate) fn promoted(promoted: &Promoted, sandbox: &Which, paint: Paint) -> St
             }
         }
         Promoted::Blocked { assessment } => {
-            obstacles(assessment, sandbox, paint) + &left_out(assessment) + "nothing was changed\n"
+            in_the_way(assessment, sandbox, paint) + &left_out(assessment) + "nothing was changed\n"
         }
     }
 }
@@ -88,6 +88,17 @@ fn seen(commits: &[CommitRef]) -> String {
     commits.first().map(line).unwrap_or_default()
 }
 
+fn in_the_way(assessment: &Assessment, sandbox: &Which, paint: Paint) -> String {
+    let mut text = obstacles(assessment, sandbox, paint);
+    if !assessment.refused.is_empty() {
+        text += "  try: promote the rest: name it with --paths\n";
+    }
+    if !assessment.executes.is_empty() {
+        text += "  try: look at them, then promote with --allow-executes\n";
+    }
+    text
+}
+
 pub(super) fn obstacles(assessment: &Assessment, sandbox: &Which, paint: Paint) -> String {
     let mut text = String::new();
     for conflict in &assessment.conflicts {
@@ -105,9 +116,6 @@ pub(super) fn obstacles(assessment: &Assessment, sandbox: &Which, paint: Paint) 
     if !assessment.conflicts.is_empty() {
         text += &format!("  try: see both sides: zeno diff {sandbox} --patch; git diff\n");
         text += "  try: say who wins: --on-conflict ours|theirs, or for one path --on-conflict PATH=ours\n";
-    }
-    if !assessment.executes.is_empty() {
-        text += "  try: look at them, then promote with --allow-executes\n";
     }
     text
 }

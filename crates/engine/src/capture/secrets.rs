@@ -9,12 +9,6 @@ use rustix::fs::FileType;
 
 use super::files::{list, open_beneath};
 
-/// How far below an ignored folder a secret is looked for. Build tools copy `.env` into their output
-/// (`.next/standalone/.env`), and not deeper.
-pub(super) const LEVELS: usize = 3;
-/// How many names are looked at: a few milliseconds, even in `node_modules`.
-const NAMES: usize = 4096;
-
 /// Is there something in `folder` that one of `masks` would hide? What cannot be read cannot be shown either.
 pub(super) fn lie_near_the_top_of(folder: OwnedFd, masks: &[NameMask]) -> bool {
     let mut looked = 0;
@@ -24,7 +18,7 @@ pub(super) fn lie_near_the_top_of(folder: OwnedFd, masks: &[NameMask]) -> bool {
         looked += names.len();
         for (name, kind) in names {
             match kind {
-                FileType::Directory if level < LEVELS && looked < NAMES => {
+                FileType::Directory if level < NameMask::LIVE_LEVELS && looked < NameMask::LIVE_NAMES => {
                     folders.extend(open_beneath(&folder, &name).ok().map(|folder| (folder, level + 1)));
                 }
                 FileType::Directory => {}

@@ -419,15 +419,13 @@ impl RefusalReason {
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
-            Self::SetId => "remove the bit inside (`chmod u-s,g-s`), or set it yourself after promoting",
-            Self::Capability => "remove it inside (`setcap -r`), or set it yourself after promoting",
-            Self::Device | Self::Endpoint => "remove it inside, or name the other paths with `--paths`",
-            Self::Owner => "promote as root, or name the other paths with `--paths`",
-            Self::Unreadable => {
-                "make it readable inside (`chmod u+r`), or name the other paths with `--paths`"
-            }
-            Self::NotWritable => "promote as somebody who may, or name the other paths with `--paths`",
-            Self::Mount => "unmount it first, or name the other paths with `--paths`",
+            Self::SetId => "remove the bit inside (`chmod u-s,g-s`), or set it yourself afterwards",
+            Self::Capability => "remove it inside (`setcap -r`), or set it yourself afterwards",
+            Self::Device | Self::Endpoint => "remove it inside",
+            Self::Owner => "do it as root",
+            Self::Unreadable => "make it readable inside (`chmod u+r`)",
+            Self::NotWritable => "do it as somebody who may",
+            Self::Mount => "unmount it first",
         }
     }
 }

@@ -73,7 +73,7 @@ impl Guests {
     /// One that cannot be had is left out, and the table says why it is absent.
     fn invite(rig: &Rig, consent: Consent) -> Result<Self, BenchError> {
         packages::ensure(NEEDS, consent)?;
-        let scratch = Scratch::new(&rig.place)?;
+        let scratch = Scratch::new(rig)?;
         let image = image(&scratch)?;
         let mut guests = Self::default();
         for made in [guests.docker(&scratch), podman(&scratch)] {

@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::files::{self, FileError};
 use crate::packages::NeedsError;
 use crate::process::ProcessError;
-use crate::rig::{Rig, RigError, Subject, interrupt};
+use crate::rig::{Rig, RigError, Scratch, Subject, interrupt};
 pub(crate) use guests::Guests;
 use guests::Invitation;
 use machine::Machine;
@@ -106,6 +106,8 @@ pub(crate) fn bench(args: &Args) -> Result<(), BenchError> {
     };
     let wanted = rows::choose(&args.only, &args.skip, effort)?;
     let rig = args.subject.rig()?;
+    let attic = Scratch::new(&rig)?;
+    let rig = rig.in_attic(&attic);
     let guests = args.invitation.guests(&rig)?;
     let bench = Bench { rig, effort, guests };
     let (machine, skipped) = (Machine::look(&bench)?, args.skip.clone());
@@ -115,11 +117,17 @@ pub(crate) fn bench(args: &Args) -> Result<(), BenchError> {
         // A row that was broken off is not one that cannot be measured.
         interrupt::check()?;
         match measured {
-            Ok(rows) => report.rows.extend(rows),
-            Err(error) => report.failures.push(Failure { row: definition.name, why: crate::chain(&error) }),
+            Ok(rows) => {
+                rows.iter().for_each(|row| print!("{}", table::table(row)));
+                report.rows.extend(rows);
+            }
+            Err(error) => {
+                let failure = Failure { row: definition.name, why: crate::chain(&error) };
+                print!("{}", table::failed(&failure));
+                report.failures.push(failure);
+            }
         }
     }
-    print!("{}", table::table(&report));
     save(args, &report)?;
     if report.failures.is_empty() {
         Ok(())

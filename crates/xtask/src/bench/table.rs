@@ -1,26 +1,24 @@
-//! The report as aligned text.
+//! A row as aligned text.
 
-use super::Report;
+use super::Failure;
 use super::report::{Contender, Row, Unit};
 
 const HEAD: [&str; 6] = ["", "median", "95 % interval", "p99", "cpu", "zeno / it"];
 
-pub(crate) fn table(report: &Report) -> String {
-    let mut text = String::new();
-    for row in &report.rows {
-        text += &format!("\n{}: {}\n", row.name, row.title);
-        text += &aligned(row);
-        for bar in &row.bars {
-            text += &format!("  * {}\n", bar.shown());
-        }
-        for note in &row.notes {
-            text += &format!("  - {note}\n");
-        }
+pub(crate) fn table(row: &Row) -> String {
+    let mut text = format!("\n{}: {}\n", row.name, row.title);
+    text += &aligned(row);
+    for bar in &row.bars {
+        text += &format!("  * {}\n", bar.shown());
     }
-    for failure in &report.failures {
-        text += &format!("\n{}: NOT MEASURED: {}\n", failure.row, failure.why);
+    for note in &row.notes {
+        text += &format!("  - {note}\n");
     }
     text
+}
+
+pub(crate) fn failed(failure: &Failure) -> String {
+    format!("\n{}: NOT MEASURED: {}\n", failure.row, failure.why)
 }
 
 fn aligned(row: &Row) -> String {

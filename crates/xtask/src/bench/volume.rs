@@ -25,7 +25,7 @@ impl Volume {
         if !rustix::process::geteuid().is_root() {
             return Err(BenchError::NotRoot);
         }
-        let scratch = Scratch::new(&rig.place)?;
+        let scratch = Scratch::new(rig)?;
         let image = scratch.join("image");
         File::create(&image)
             .and_then(|file| file.set_len(SIZE))
@@ -67,7 +67,7 @@ mod tests {
     /// ext4, because every machine can make one.
     #[test]
     fn root_gets_a_volume_that_leaves_nothing_mounted_and_nobody_else_gets_one() {
-        let rig = Rig { zeno: PathBuf::new(), place: crate::rig::scratch::PLACE.into() };
+        let rig = Rig { zeno: PathBuf::new(), place: crate::rig::scratch::PLACE.into(), is_attic: false };
         let mounted = Volume::mount(&rig, "ext4");
         if !rustix::process::geteuid().is_root() {
             assert!(matches!(mounted, Err(BenchError::NotRoot)));

@@ -1,6 +1,6 @@
 //! docs/masks.md: what a sandbox is not shown, and why.
 
-use model::mask::Masks;
+use model::mask::{Masks, NameMask};
 
 use super::table::{NOTICE, table};
 
@@ -13,7 +13,13 @@ pub(super) fn page() -> String {
     text += "`zeno status` lists what was hidden; `--unmask` shows a path all the same. Masked paths are never promoted.\n\n";
     text += "## Paths\n\n`~` is the caller's home.\n\n";
     text += &table(["path", "reason"], paths);
-    text += "\n## Files in the workspace\n\nHidden where git does not track them. `*` stands for any characters.\n\n";
+    text += &format!(
+        "\n## Files in the workspace\n\nHidden where git does not track them. `*` stands for any characters. Folders that git \
+         ignores are read live;\nin those, such names are looked for in the first {} levels, and among the first {} names. What \
+         lies deeper is shown.\n\n",
+        NameMask::LIVE_LEVELS,
+        NameMask::LIVE_NAMES
+    );
     text += &table(["name", "reason"], names);
     text += "\n## Environment variables\n\nNot handed on.\n\n";
     text += &table(["name", "reason"], variables);

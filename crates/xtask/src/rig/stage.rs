@@ -14,7 +14,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(rig: &Rig) -> Result<Self, RigError> {
-        let scratch = Scratch::new(&rig.place)?;
+        let scratch = Scratch::new(rig)?;
         let zeno = Zeno::new(&rig.zeno, scratch.join("home"));
         Ok(Self { zeno, scratch })
     }

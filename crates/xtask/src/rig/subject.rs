@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{RigError, interrupt, scratch};
+use super::{RigError, Scratch, interrupt, scratch};
 use crate::program;
 
 /// As it was asked for.
@@ -21,6 +21,16 @@ pub(crate) struct Subject {
 pub(crate) struct Rig {
     pub(crate) zeno: PathBuf,
     pub(crate) place: PathBuf,
+    /// Whoever works in `place` leaves everything there; it goes as a whole when all is over.
+    pub(crate) is_attic: bool,
+}
+
+impl Rig {
+    /// The same in a folder from which nothing is removed until it is. Without a journal, ext4 looks at every inode that was
+    /// freed in the last minutes before it takes a new one, so that whoever makes a file next pays for what was removed before.
+    pub(crate) fn in_attic(&self, attic: &Scratch) -> Self {
+        Self { zeno: self.zeno.clone(), place: attic.path().to_owned(), is_attic: true }
+    }
 }
 
 impl Subject {
@@ -33,6 +43,6 @@ impl Subject {
             None => program::zeno(&["--release"])?,
         };
         interrupt::watch()?;
-        Ok(Rig { zeno, place: self.scratch.clone() })
+        Ok(Rig { zeno, place: self.scratch.clone(), is_attic: false })
     }
 }

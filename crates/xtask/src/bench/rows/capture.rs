@@ -34,7 +34,6 @@ fn measure_size(bench: &Bench, plan: Plan) -> Result<Row, BenchError> {
     let nowhere = stage.scratch.join("nowhere");
     files::make_folder(&nowhere)?;
 
-    // Homes and copies stay until the row is over, as `super::ROWS` says.
     let mut homes = 0;
     let first = || {
         homes += 1;

@@ -15,7 +15,7 @@ const BACK_TO_BACK: usize = 500;
 
 pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     // Before zeno starts: a podman that was never called mounts its store over itself at its first call.
-    let scratch = Scratch::new(&bench.rig.place)?;
+    let scratch = Scratch::new(&bench.rig)?;
     let peers = peers::all(bench, &scratch)?;
     let (stage, repository) = Stage::with_repository(&bench.rig, FILES)?;
     let mut connection = stage.zeno.connect()?;
