@@ -106,9 +106,10 @@ pub(crate) fn bench(args: &Args) -> Result<(), BenchError> {
     };
     let wanted = rows::choose(&args.only, &args.skip, effort)?;
     let rig = args.subject.rig()?;
+    // Not in the attic: podman wants short paths.
+    let guests = args.invitation.guests(&rig)?;
     let attic = Scratch::new(&rig)?;
     let rig = rig.in_attic(&attic);
-    let guests = args.invitation.guests(&rig)?;
     let bench = Bench { rig, effort, guests };
     let (machine, skipped) = (Machine::look(&bench)?, args.skip.clone());
     let mut report = Report { effort, machine, rows: Vec::new(), failures: Vec::new(), skipped };
