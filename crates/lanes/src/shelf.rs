@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use control::Verdicts;
@@ -37,10 +37,16 @@ impl Shelf {
     }
 
     /// Of everything that is on it.
-    fn names(&self) -> BTreeSet<String> {
-        // It is made with the first folder on it.
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    fn names(&self) -> io::Result<BTreeSet<String>> {
+        let entries = match fs::read_dir(&self.0) {
+            // It is made with the first folder on it.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            entries => entries?,
+        };
+        // Whatever has a name that is no text is not ours.
+        entries
+            .filter_map(|entry| entry.map(|entry| entry.file_name().into_string().ok()).transpose())
+            .collect()
     }
 }
 
@@ -48,20 +54,29 @@ impl Lanes {
     /// Removes what has no record, in the background: of checks and races that the daemon before this one did not bring to
     /// their end, and of what was forgotten. Called before anything new begins.
     pub(crate) fn clear_shelves(&self) {
-        let here = [&self.logs, &self.races, &self.stages].map(Shelf::names);
-        if here.iter().all(BTreeSet::is_empty) {
+        let [logs, races, stages] = [&self.logs, &self.races, &self.stages].map(|shelf| {
+            shelf.names().unwrap_or_else(|error| {
+                tracing::warn!(error = &error as &dyn std::error::Error, "failed to look for old logs");
+                BTreeSet::new()
+            })
+        });
+        if logs.is_empty() && races.is_empty() && stages.is_empty() {
             return;
         }
         let lanes = self.clone();
         tokio::spawn(async move {
-            if let Err(problem) = lanes.clear_unknown(here).await {
+            if let Err(problem) = lanes.clear_unknown(logs, races, stages).await {
                 tracing::warn!(error = %problem, causes = ?problem.causes, "failed to look for old logs");
             }
         });
     }
 
-    async fn clear_unknown(&self, here: [BTreeSet<String>; 3]) -> Result<(), Problem> {
-        let [mut verdicts, mut races, mut stages] = here;
+    async fn clear_unknown(
+        &self,
+        mut verdicts: BTreeSet<String>,
+        mut races: BTreeSet<String>,
+        mut stages: BTreeSet<String>,
+    ) -> Result<(), Problem> {
         for verdict in self.control.verdicts(Verdicts::All).await? {
             verdicts.remove(&verdict.id.to_string());
         }

@@ -29,9 +29,7 @@ impl Native {
         let (used, killed) = (cgroup.memory_used()?, cgroup.oom_kills()?);
         Ok(used.zip(killed).map(|(used, killed)| MemoryUse { used: Size(used), killed }))
     }
-}
 
-impl Native {
     /// The most memory that a sandbox ever used: all its processes together where the kernel counts that, because it has
     /// a limit of its own; else the largest of those that have ended.
     pub async fn peak_memory(&self, running: &Running) -> Result<Size, Problem> {

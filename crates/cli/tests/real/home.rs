@@ -113,7 +113,6 @@ impl Home {
         self.ok(&[&["create", "--no-workspace", "--name", name], options].concat());
     }
 
-    /// A shell line in a sandbox.
     /// Makes a sandbox with the workspace around this folder.
     pub(crate) fn create_in(&self, name: &str, folder: &Path) {
         let made =
@@ -122,6 +121,7 @@ impl Home {
         self.remember_daemon();
     }
 
+    /// A shell line in a sandbox.
     pub(crate) fn exec(&self, name: &str, line: &str) -> Ran {
         self.zeno(&["exec", name, "--", "sh", "-c", line])
     }

@@ -62,7 +62,7 @@ fn a_timeout_ends_the_command_and_all_it_started() {
     let ran = home.zeno(&["exec", "--timeout", "3s", "late", "--", "sh", "-c", deaf]);
     assert_eq!(ran.code, 124, "{ran}");
     assert_eq!(ran.err(), "zeno: the command ran out of time\n");
-    assert!(start.elapsed().as_secs() < 60, "it ended at its time, not at its leisure");
+    assert!(start.elapsed().as_secs() < 10, "it ended at its time, not at its leisure");
     let left = home.exec("late", "ps -eo args | grep '[s]leep 100'; true");
     assert_eq!(left.out(), "sleep 1006\n", "what it started is gone too, what another started is not");
 

@@ -54,20 +54,25 @@ pub(crate) fn loops(home: &Path) -> BTreeSet<String> {
 
 /// Inits have no environment and the launcher's command line; but they keep the daemon's session when it is gone.
 pub(crate) fn processes(home: &Path, daemons: &BTreeSet<i32>) -> BTreeSet<(i32, String)> {
+    pids()
+        .filter_map(|pid| {
+            let stat = Stat::of(pid)?;
+            // The launcher's spare comes and goes with every sandbox; it is nobody's.
+            if fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim() == "zeno-spare" {
+                return None;
+            }
+            // A zombie is gone but for its parent's asking.
+            let ours = daemons.contains(&stat.session) || names(pid, home);
+            let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            (ours && stat.state != 'Z').then(|| (pid, String::from_utf8_lossy(&line).replace('\0', " ")))
+        })
+        .collect()
+}
+
+/// Of every process that this one can see.
+pub(crate) fn pids() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").unwrap().map(Result::unwrap);
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| {
-        let stat = Stat::of(pid)?;
-        // The launcher's spare comes and goes with every sandbox; it is nobody's.
-        if fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim() == "zeno-spare" {
-            return None;
-        }
-        // A zombie is gone but for its parent's asking.
-        let ours = daemons.contains(&stat.session) || names(pid, home);
-        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        (ours && stat.state != 'Z').then(|| (pid, String::from_utf8_lossy(&line).replace('\0', " ")))
-    })
-    .collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// What `/proc/<pid>/stat` says of a process.

@@ -6,7 +6,7 @@ use model::files::FileOp;
 use serde::{Deserialize, Serialize};
 
 /// Grows with every addition. Nothing is ever taken away or given another meaning.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]

@@ -16,7 +16,7 @@ fn this_machine_as_whoever_runs_the_tests() {
     let machine = probe(home.path());
     // Milliseconds on a quiet machine; the bound only catches something that waits.
     println!("took {:?}", start.elapsed());
-    assert!(start.elapsed() < Duration::from_secs(30));
+    assert!(start.elapsed() < Duration::from_secs(4));
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "nothing stays behind");
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     assert_eq!(machine.kernel.release, release.trim());

@@ -174,6 +174,8 @@ pub(crate) enum BenchError {
     MountPoint { place: PathBuf, source: io::Error },
     #[error("cannot read the processor time of children")]
     Usage(#[source] io::Error),
+    #[error("the shell inside did not tell its times: {told}")]
+    Times { told: String },
     #[error("the configuration that `crun spec` wrote cannot be read")]
     Bundle(#[source] serde_json::Error),
     #[error("there is no row `{name}`; there are: {all}")]
