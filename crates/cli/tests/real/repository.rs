@@ -13,6 +13,8 @@ use crate::yard::git;
 type Case = (&'static str, &'static str);
 
 const CASES: &[Case] = &[
+    // What it would have to read to know whether it changed.
+    ("git diff-files", ""),
     ("rm -rf node_modules && ls", "README\nnotes\nsrc\ntarget\n"),
     ("mv target x && ls . x", ".:\nREADME\nnode_modules\nnotes\nsrc\nx\n\nx:\ndebug\n"),
     ("git clean -qfdx && ls -A", ".git\n.gitignore\nREADME\nsrc\n"),

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use model::mask::NameMask;
 
-use super::git::foreign_git_dir;
+use super::fit::GitIndex;
+use super::git::{foreign_git_dir, git_dir};
 use super::index::Role;
 use super::pins::{Holder, Pins};
 use super::place::ORIGIN;
@@ -57,7 +58,14 @@ impl Captures {
             return Err(CaptureError::StoreInside { workspace, store: self.dir.clone() });
         }
         let (taken, holder) = (Timestamp::now(), holder.into());
-        let pinned = self.root(&workspace, Role::Work)?.freeze(holder, unmask, tell)?;
+        let work = self.root(&workspace, Role::Work)?;
+        let git_dir = git_dir(&workspace);
+        let index_in = |root: &Path| {
+            let path = git_dir.as_ref()?.strip_prefix(root).ok()?.join("index");
+            Some(path.into_os_string().into_vec())
+        };
+        let git = index_in(&workspace).map(|path| GitIndex { path, worktree: None });
+        let pinned = work.freeze(holder, unmask, git.as_ref(), tell)?;
         let live = match self.live {
             Live::Redirect | Live::Stubs => Some(workspace.clone()),
             Live::Copy => None,
@@ -70,9 +78,10 @@ impl Captures {
             caveats: pinned.caveats,
             masked: pinned.masked,
         };
-        if let Some(git_dir) = foreign_git_dir(&frozen.workspace) {
-            let pinned = self.root(&git_dir, Role::Git)?.freeze(holder, &[], tell)?;
-            frozen.parts.push(FrozenPart { mountpoint: git_dir, layers: pinned.layers, live: None });
+        if let Some(common) = foreign_git_dir(&frozen.workspace) {
+            let git = index_in(&common).map(|path| GitIndex { path, worktree: Some(&work) });
+            let pinned = self.root(&common, Role::Git)?.freeze(holder, &[], git.as_ref(), tell)?;
+            frozen.parts.push(FrozenPart { mountpoint: common, layers: pinned.layers, live: None });
             frozen.caveats.extend(pinned.caveats);
         }
         Ok(frozen)

@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags, openat};
 use rustix::io::Errno;
 
-use super::files::{Seen, Stat, look_at, remove_tree};
+use super::files::{Seen, Stat, look, look_at, remove_tree};
+use super::fit::Print;
 use super::index::{Absence, DirId, Entry, Flaw, Name};
 use super::layer::Flavour;
 use super::metadata::{self, Faith};
@@ -102,7 +103,7 @@ impl Copy {
             scratch.place(&self.target, &self.name, |dir, name| self.make(dir, name, flavour))
         };
         match made {
-            Ok(entry) => Ok(Some(entry)),
+            Ok(entry) => self.printed(entry).map(Some),
             Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => Ok(None),
                 Some(Errno::ACCESS | Errno::PERM) => {
@@ -111,6 +112,16 @@ impl Copy {
                 _ => Err(error),
             },
         }
+    }
+
+    /// Looked at in its place: being renamed counts as a change.
+    fn printed(&self, mut entry: Entry) -> io::Result<Entry> {
+        if let Entry::File { print, .. } = &mut entry
+            && let Some(copy) = look(&*self.target, &self.name)?
+        {
+            *print = Print { ino: copy.stat.ino, ctime: copy.stat.ctime };
+        }
+        Ok(entry)
     }
 
     fn make(&self, target: &OwnedFd, name: &[u8], flavour: Flavour) -> io::Result<Entry> {
@@ -203,7 +214,7 @@ impl Copy {
                     (false, _) => Some(Flaw::Torn),
                 };
                 let stat = if is_whole && has_settled(&after) { after } else { after.distrusted() };
-                return Ok(Entry::File { stat, flaw });
+                return Ok(Entry::File { stat, print: Print::default(), flaw });
             }
             rustix::fs::ftruncate(&copy, 0)?;
         }
@@ -284,7 +295,7 @@ fn copy_range(
     Ok(())
 }
 
-const CREATE: OFlags =
+pub(super) const CREATE: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const ATTEMPTS: u32 = 3;
 const BUFFER: usize = 128 * 1024;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::files::{Stat, join, split};
+use super::fit::Print;
 
 pub(super) type Name = Box<[u8]>;
 pub(super) type DirId = u32;
@@ -58,6 +59,8 @@ pub(super) enum Entry {
     Dir(DirId),
     File {
         stat: Stat,
+        /// Of the copy.
+        print: Print,
         flaw: Option<Flaw>,
     },
     /// An immutable git object, hard-linked.
@@ -135,6 +138,12 @@ impl Index {
 
     pub(super) fn entry(&self, dir: DirId, name: &[u8]) -> Option<&Entry> {
         self.dir(dir)?.entries.get(name)
+    }
+
+    /// The entry at a path from the root.
+    pub(super) fn at(&self, path: &[u8]) -> Option<&Entry> {
+        let (folder, name) = split(path);
+        self.entry(self.find(folder)?, name)
     }
 
     /// The path from the root, without a leading slash; empty for the root.

@@ -142,6 +142,6 @@ fn journal_path(dir: &Path, epoch: u64) -> PathBuf {
     dir.join(format!("journal.{epoch}"))
 }
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const INDEX: &str = "index";
 const DRAFT: &str = "index.draft";

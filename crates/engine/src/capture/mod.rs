@@ -11,6 +11,7 @@ pub(crate) mod copy;
 mod error;
 mod extra;
 pub(crate) mod files;
+mod fit;
 pub(crate) mod git;
 mod index;
 mod journal;

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, Mode, openat};
 
-use super::copy::{Copy, Means};
-use super::files::{Seen, Stat, join, list, look, look_at, open_beneath};
+use super::copy::{CREATE, Copy, Means};
+use super::files::{Seen, Stat, join, list, look, look_at, open_beneath, split};
 use super::git::Rules;
 use super::index::{Absence, DirId, Entry, Name, ROOT, Role};
 use super::journal::Note;
@@ -59,8 +61,34 @@ pub(super) fn run(
     work: BTreeMap<DirId, Scope>,
     progress: &dyn Fn(Progress),
 ) -> Result<(), CaptureError> {
-    std::thread::scope(|scope| {
-        let pass = Pass {
+    thread::scope(|scope| Pass::new(scope, place, state, work, progress).run())
+}
+
+/// Puts other contents into a captured file, which is open as `file`: what a copy has to say otherwise than reality.
+pub(super) fn put(
+    place: &Place,
+    state: &mut State,
+    path: &[u8],
+    file: &OwnedFd,
+    bytes: &[u8],
+) -> Result<(), CaptureError> {
+    state.note(&Note::Entry(path.to_vec()))?;
+    thread::scope(|scope| {
+        let mut pass = Pass::new(scope, place, state, BTreeMap::new(), &|_| ());
+        pass.put(path, file, bytes).map_err(|source| write_failed(path, source))?;
+        pass.run()
+    })
+}
+
+impl<'scope, 'env: 'scope, 'state> Pass<'scope, 'env, 'state> {
+    fn new(
+        scope: &'scope thread::Scope<'scope, 'env>,
+        place: &'env Place,
+        state: &'state mut State,
+        work: BTreeMap<DirId, Scope>,
+        progress: &'state dyn Fn(Progress),
+    ) -> Self {
+        Pass {
             place,
             state,
             pool: Pool::new(scope, &place.scratch, place.flavour),
@@ -72,9 +100,8 @@ pub(super) fn run(
             links: HashMap::new(),
             unmet: BTreeSet::new(),
             done: Progress::default(),
-        };
-        pass.run()
-    })
+        }
+    }
 }
 
 impl Pass<'_, '_, '_> {
@@ -368,6 +395,21 @@ impl Pass<'_, '_, '_> {
         Ok(())
     }
 
+    fn put(&mut self, path: &[u8], file: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+        let (folder, name) = split(path);
+        let Some(dir) = self.state.index.find(folder) else { return Ok(()) };
+        self.touched.insert(dir);
+        let stat = look_at(file)?.stat;
+        let target = self.open_target(dir)?;
+        self.place.scratch.place(&target, name, |scratch, temporary| {
+            let copy = openat(scratch, temporary, CREATE, Mode::RUSR | Mode::WUSR)?;
+            let mut copy = File::from(copy);
+            copy.write_all(bytes)?;
+            metadata::copy(file, &stat, &copy)
+        })?;
+        Ok(())
+    }
+
     fn remove_in_layer(&mut self, dir: DirId, name: &[u8]) -> io::Result<()> {
         let target = self.open_target(dir)?;
         self.layer()?.remove(&target, name)
@@ -473,6 +515,6 @@ fn same_folder(known: &Stat, now: &Stat) -> bool {
         == (now.mode, now.uid, now.gid, now.mtime, now.ctime)
 }
 
-fn write_failed(path: &[u8], source: io::Error) -> CaptureError {
+pub(super) fn write_failed(path: &[u8], source: io::Error) -> CaptureError {
     CaptureError::WriteLayer { path: PathBuf::from(OsStr::from_bytes(path)), source }
 }

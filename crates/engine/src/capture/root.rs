@@ -12,7 +12,8 @@ use rustix::fs::Mode;
 
 use super::absorb::{How, absorb};
 use super::files::{DIRECTORY, remove_tree};
-use super::index::Role;
+use super::fit::GitIndex;
+use super::index::{Index, Role};
 use super::journal::{LayerId, Note};
 use super::layer::{Kind, Layer};
 use super::pins::{Holder, Pins};
@@ -61,10 +62,11 @@ impl Root {
         &self,
         holder: Holder,
         unmask: &[String],
+        git: Option<&GitIndex<'_>>,
         tell: &dyn Fn(Step),
     ) -> Result<Pinned, CaptureError> {
         let mut inner = self.lock();
-        let (place, state) = inner.sync(&self.pins, tell)?;
+        let (place, state) = inner.sync(&self.pins, git, tell)?;
         let mut layers: Vec<_> = state.stack.iter().rev().map(|id| place.layer(*id)).collect();
         let shown = report::unmasked(place, state, unmask);
         if !shown.is_empty() {
@@ -80,7 +82,7 @@ impl Root {
     /// Which paths differ between `layers` (newest first) and reality.
     pub(super) fn behind(&self, layers: &[PathBuf], cap: usize) -> Result<(Vec<PathBuf>, u64), CaptureError> {
         let mut inner = self.lock();
-        let (place, state) = inner.sync(&self.pins, &|_| ())?;
+        let (place, state) = inner.sync(&self.pins, None, &|_| ())?;
         report::behind(place, state, layers, cap)
     }
 
@@ -99,6 +101,11 @@ impl Root {
         let mut inner = self.lock();
         let Inner { place, state } = &mut *inner;
         state.as_mut().map_or(Ok(()), |state| state.save(place, SaveWhen::Changed))
+    }
+
+    /// Shows what is captured to `look`, and that it is nothing if there is nothing yet.
+    pub(super) fn with_index<T>(&self, look: impl FnOnce(&Index) -> Option<T>) -> Option<T> {
+        look(&self.lock().state.as_ref()?.index)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -122,7 +129,12 @@ impl Inner {
         }
     }
 
-    fn sync(&mut self, pins: &Arc<Pins>, tell: &dyn Fn(Step)) -> Result<(&Place, &State), CaptureError> {
+    fn sync(
+        &mut self,
+        pins: &Arc<Pins>,
+        git: Option<&GitIndex<'_>>,
+        tell: &dyn Fn(Step),
+    ) -> Result<(&Place, &State), CaptureError> {
         let path = self.place.path.clone();
         let unreadable = |source| CaptureError::ReadWorkspace { path: path.clone(), source };
         if !self.place.is_current().map_err(unreadable)? {
@@ -138,6 +150,9 @@ impl Inner {
             }
             tell(Step::Changing);
             pass::run(&self.place, &mut state, work, &|progress| tell(Step::Copying(progress)))?;
+        }
+        if let Some(git) = git {
+            git.fit(&self.place, &mut state)?;
         }
         if state.stack.len() > DEEPEST_STACK {
             let store = self.place.store.clone();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, openat};
 
 use super::CaptureError;
-use super::files::{look, open_beneath};
+use super::files::{Stat, look, open_beneath};
 use super::git::{Repository, Rules};
 use super::index::{DirId, Index, Name, ROOT, Role};
 use super::journal::{Journal, LayerId, Note, Saved, SavedKey};
@@ -58,6 +58,8 @@ pub(super) struct State {
     late: BTreeMap<DirId, Scope>,
     rules: HashMap<DirId, Option<Arc<Rules>>>,
     repositories: BTreeMap<Vec<u8>, Arc<Repository>>,
+    /// Git indexes that fit the copies, as they looked in reality.
+    pub(super) fitted: BTreeMap<Vec<u8>, Stat>,
     next_layer: LayerId,
     /// Layers of an earlier daemon: until it is known who uses them, somebody does.
     inherited: BTreeSet<LayerId>,
@@ -95,6 +97,7 @@ impl State {
             late: BTreeMap::new(),
             rules: HashMap::new(),
             repositories: BTreeMap::new(),
+            fitted: BTreeMap::new(),
             next_layer,
             inherited,
             pins: pins.clone(),

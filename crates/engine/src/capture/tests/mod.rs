@@ -2,6 +2,7 @@
 
 mod crash;
 mod edits;
+mod fit;
 mod fresh;
 mod odd;
 mod random;

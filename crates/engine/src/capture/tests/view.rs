@@ -45,14 +45,14 @@ pub(super) fn inside(lab: &Lab, frozen: &Frozen, script: &str) -> Output {
 }
 
 #[track_caller]
-fn check(lab: &Lab, frozen: &Frozen, script: &str, expected: &str) {
+pub(super) fn check(lab: &Lab, frozen: &Frozen, script: &str, expected: &str) {
     let output = inside(lab, frozen, script);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{script}: {error}");
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), expected, "{script}: {error}");
 }
 
-fn repository() -> Lab {
+pub(super) fn repository() -> Lab {
     let lab = Lab::new();
     lab.git(&["init"]);
     lab.write(".gitignore", "node_modules/\ntarget\n*.log\n");
