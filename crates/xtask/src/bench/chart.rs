@@ -12,7 +12,7 @@ const GROUP: f64 = 46.0;
 /// A bar longer than this many of ours is cut, or ours could not be seen.
 const CUT: f64 = 12.0;
 
-pub(crate) fn chart(rows: &[Row]) -> String {
+pub(crate) fn chart<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     let mut y = 30.0;
     let mut body = String::new();
     for row in rows {
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_row_with_a_peer_a_giant_and_an_absent_one() {
         let row = Row {
-            name: "throwaway",
+            name: "throwaway".to_owned(),
             title: "create & destroy: `zeno run`".to_owned(),
             unit: Unit::Seconds,
             contenders: vec![

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Bench, BenchError};
+use super::{Apart, Bench, BenchError};
 use crate::files;
 use crate::process;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) date: String,
     pub(crate) processor: String,
@@ -19,20 +19,27 @@ pub(crate) struct Machine {
     /// File system of the scratch folder.
     pub(crate) disk: String,
     /// Who ran it: sandboxes are made differently for root.
-    pub(crate) user: &'static str,
+    pub(crate) user: String,
     /// The load when it began; above the number of cores the figures are noise.
     pub(crate) load: String,
     pub(crate) versions: Vec<Version>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Version {
-    pub(crate) program: &'static str,
+    pub(crate) program: String,
     /// Absent where the program is.
     pub(crate) version: Option<String>,
 }
 
 impl Machine {
+    /// What of this run stands beside a row that is published with those of another.
+    pub(crate) fn apart(&self) -> Apart {
+        let commit = self.versions.iter().find(|version| version.program == "commit");
+        let commit = commit.and_then(|commit| commit.version.clone()).unwrap_or_else(|| "unknown".to_owned());
+        Apart { date: self.date.clone(), commit, load: self.load.clone() }
+    }
+
     pub(crate) fn look(bench: &Bench) -> Result<Self, BenchError> {
         let cpuinfo = files::read(Path::new("/proc/cpuinfo"))?;
         let meminfo = files::read(Path::new("/proc/meminfo"))?;
@@ -48,7 +55,7 @@ impl Machine {
             memory: model::units::Size(kilobytes * 1024).rough(),
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             disk,
-            user: if rustix::process::geteuid().is_root() { "root" } else { "an ordinary user" },
+            user: if rustix::process::geteuid().is_root() { "root" } else { "an ordinary user" }.to_owned(),
             load: load.split(' ').next().unwrap_or("").to_owned(),
             versions: versions(bench),
         })
@@ -75,7 +82,11 @@ fn versions(bench: &Bench) -> Vec<Version> {
         ("xfs", &["mkfs.xfs", "-V"]),
     ];
     let version = |words: &[&str]| process::line(Command::new(words[0]).args(&words[1..])).ok();
-    programs.iter().map(|(program, words)| Version { program, version: version(words) }).collect()
+    let shown = |(program, words): &(&str, &[&str])| Version {
+        program: (*program).to_owned(),
+        version: version(words),
+    };
+    programs.iter().map(shown).collect()
 }
 
 /// The value of `key : value` in a file of such lines.

@@ -17,7 +17,7 @@ mod volume;
 use std::io;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::files::{self, FileError};
 use crate::packages::NeedsError;
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Measure only these rows
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// Put these rows in the place of those published before; the page says when each was measured
+    #[arg(long, requires = "only", conflicts_with_all = ["quick", "json"])]
+    replace: bool,
     /// Measure all but these; the page says so
     #[arg(long, value_name = "NAME", conflicts_with = "only")]
     skip: Vec<String>,
@@ -60,7 +63,7 @@ pub(crate) struct Bench {
     pub(crate) guests: Guests,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Effort {
     Quick,
@@ -81,21 +84,55 @@ impl Effort {
 }
 
 /// All that one run found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) effort: Effort,
     pub(crate) machine: Machine,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<Measured>,
     /// Rows that could not be measured, and why.
     pub(crate) failures: Vec<Failure>,
     /// Rows that were not asked for.
     pub(crate) skipped: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    #[serde(flatten)]
+    pub(crate) row: Row,
+    /// Absent if it was measured with the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) apart: Option<Apart>,
+}
+
+/// When and of what a row was measured that is newer than the rest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Apart {
+    pub(crate) date: String,
+    pub(crate) commit: String,
+    pub(crate) load: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Failure {
-    pub(crate) row: &'static str,
+    pub(crate) row: String,
     pub(crate) why: String,
+}
+
+impl Report {
+    /// With the rows of another run in the place of its own.
+    fn with(mut self, newer: Self) -> Self {
+        let is_newer = |name: &str| {
+            newer.rows.iter().any(|measured| measured.row.name == name)
+                || newer.failures.iter().any(|failure| failure.row == name)
+        };
+        self.rows.retain(|measured| !is_newer(&measured.row.name));
+        self.failures.retain(|failure| !is_newer(&failure.row));
+        self.skipped.retain(|name| !is_newer(name));
+        self.rows.extend(newer.rows);
+        self.failures.extend(newer.failures);
+        self.rows.sort_by_key(|measured| rows::place(&measured.row.name));
+        self
+    }
 }
 
 pub(crate) fn bench(args: &Args) -> Result<(), BenchError> {
@@ -113,6 +150,7 @@ pub(crate) fn bench(args: &Args) -> Result<(), BenchError> {
     let bench = Bench { rig, effort, guests };
     let (machine, skipped) = (Machine::look(&bench)?, args.skip.clone());
     let mut report = Report { effort, machine, rows: Vec::new(), failures: Vec::new(), skipped };
+    let apart = args.replace.then(|| report.machine.apart());
     for definition in wanted {
         let measured = (definition.measure)(&bench);
         // A row that was broken off is not one that cannot be measured.
@@ -120,36 +158,43 @@ pub(crate) fn bench(args: &Args) -> Result<(), BenchError> {
         match measured {
             Ok(rows) => {
                 rows.iter().for_each(|row| print!("{}", table::table(row)));
-                report.rows.extend(rows);
+                report.rows.extend(rows.into_iter().map(|row| Measured { row, apart: apart.clone() }));
             }
             Err(error) => {
-                let failure = Failure { row: definition.name, why: crate::chain(&error) };
+                let failure = Failure { row: definition.name.to_owned(), why: crate::chain(&error) };
                 print!("{}", table::failed(&failure));
                 report.failures.push(failure);
             }
         }
     }
-    save(args, &report)?;
-    if report.failures.is_empty() {
-        Ok(())
-    } else {
-        Err(BenchError::NotMeasured { count: report.failures.len() })
-    }
+    let failures = report.failures.len();
+    save(args, report)?;
+    if failures == 0 { Ok(()) } else { Err(BenchError::NotMeasured { count: failures }) }
 }
 
-/// A quick or partial run never replaces the published figures.
-fn save(args: &Args, report: &Report) -> Result<(), BenchError> {
-    let json = serde_json::to_string_pretty(report).expect("plain data") + "\n";
+/// A quick or partial run replaces nothing that is published, unless asked to.
+fn save(args: &Args, report: Report) -> Result<(), BenchError> {
+    let json = |report: &Report| serde_json::to_string_pretty(report).expect("plain data") + "\n";
     if let Some(path) = &args.json {
-        return Ok(files::write(path, &json)?);
+        return Ok(files::write(path, &json(&report))?);
     }
-    if args.quick || !args.only.is_empty() {
+    let is_partial = args.quick || !args.only.is_empty();
+    if is_partial && !args.replace {
         return Ok(());
     }
     let folder = files::root().join("docs/bench");
-    files::write(&folder.join("figures.json"), &json)?;
-    files::write(&folder.join("chart.svg"), &chart::chart(&report.rows))?;
-    files::write(&folder.join("README.md"), &page::page(report))?;
+    let figures = folder.join("figures.json");
+    let report = if args.replace {
+        let published = serde_json::from_str(&files::read(&figures)?);
+        let published: Report =
+            published.map_err(|source| BenchError::Figures { path: figures.clone(), source })?;
+        published.with(report)
+    } else {
+        report
+    };
+    files::write(&figures, &json(&report))?;
+    files::write(&folder.join("chart.svg"), &chart::chart(report.rows.iter().map(|measured| &measured.row)))?;
+    files::write(&folder.join("README.md"), &page::page(&report))?;
     println!("wrote docs/bench");
     Ok(())
 }
@@ -176,10 +221,45 @@ pub(crate) enum BenchError {
     Usage(#[source] io::Error),
     #[error("the shell inside did not tell its times: {told}")]
     Times { told: String },
+    #[error("the figures at {} are not those of this program; publish them all anew with `--full`", path.display())]
+    Figures { path: PathBuf, source: serde_json::Error },
     #[error("the configuration that `crun spec` wrote cannot be read")]
     Bundle(#[source] serde_json::Error),
     #[error("there is no row `{name}`; there are: {all}")]
     NoSuchRow { name: String, all: String },
     #[error("{count} rows could not be measured")]
     NotMeasured { count: usize },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published() -> Report {
+        let figures = files::root().join("docs/bench/figures.json");
+        serde_json::from_str(&files::read(&figures).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_row_measured_apart_takes_the_place_of_the_published_one() {
+        let before = published();
+        let names = |report: &Report| -> Vec<String> {
+            report.rows.iter().map(|measured| measured.row.name.clone()).collect()
+        };
+        let mut newer = published();
+        let apart = Apart { date: "today".to_owned(), commit: "abc".to_owned(), load: "0.1".to_owned() };
+        newer.rows.retain(|measured| measured.row.name == "exec");
+        for measured in &mut newer.rows {
+            measured.apart = Some(apart.clone());
+        }
+        newer.failures = vec![Failure { row: "burst".to_owned(), why: "it broke".to_owned() }];
+        let merged = published().with(newer);
+        let mut expected = names(&before);
+        expected.retain(|name| name != "burst");
+        assert_eq!(names(&merged), expected);
+        assert!(merged.failures.iter().any(|failure| failure.row == "burst"));
+        let page = page::page(&merged);
+        let apart = "Measured apart from the rest: on today, at commit abc, load 0.1 at the start.";
+        assert_eq!(page.matches(apart).count(), 1);
+    }
 }

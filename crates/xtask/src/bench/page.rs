@@ -1,8 +1,8 @@
 //! docs/bench/README.md: the figures for a reader, with how they came about.
 
-use super::report::{Contender, Row};
+use super::report::Contender;
 use super::table::cells;
-use super::{Effort, Report};
+use super::{Apart, Effort, Measured, Report};
 
 pub(crate) fn page(report: &Report) -> String {
     let machine = &report.machine;
@@ -54,8 +54,14 @@ fn versions(report: &Report) -> String {
     format!("Versions: {}.\n", report.machine.versions.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
-fn section(row: &Row) -> String {
-    let mut text = format!("\n## {}\n\n| | median | 95 % interval | p99 | cpu | zeno / it |\n", row.title);
+fn section(Measured { row, apart }: &Measured) -> String {
+    let mut text = format!("\n## {}\n\n", row.title);
+    if let Some(Apart { date, commit, load }) = apart {
+        text += &format!(
+            "Measured apart from the rest: on {date}, at commit {commit}, load {load} at the start.\n\n"
+        );
+    }
+    text += &format!("| | median | 95 % interval | p99 | cpu | zeno / it |\n");
     text += "| --- | ---: | ---: | ---: | ---: | ---: |\n";
     for [name, rest @ ..] in row.contenders.iter().filter_map(|contender| cells(contender, row.unit)) {
         text += &format!("| {name} | {} |\n", rest.join(" | "));

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::sample::Sample;
 use super::stats::{self, Estimate, Summary};
 
 /// One line of the table of numbers to reach.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) unit: Unit,
     /// Ours first.
@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) notes: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Unit {
     Seconds,
@@ -38,7 +38,7 @@ impl Unit {
     }
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum Contender {
     Measured {
@@ -56,7 +56,7 @@ pub(crate) enum Contender {
 }
 
 /// Something promised, and what came of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Bar {
     pub(crate) claim: String,
     pub(crate) limit: f64,
@@ -66,7 +66,7 @@ pub(crate) struct Bar {
     pub(crate) missed_by_percent: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Direction {
     AtMost,

@@ -1,9 +1,9 @@
 //! Medians and their intervals from order statistics: no assumption about the shape of the noise.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A median and where the true one lies with a confidence of 95 %.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Estimate {
     pub(crate) median: f64,
     pub(crate) low: f64,
@@ -11,7 +11,7 @@ pub(crate) struct Estimate {
 }
 
 /// What a series of measurements says.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
     pub(crate) count: usize,
     pub(crate) median: Estimate,

@@ -72,7 +72,7 @@ mod tests {
         };
         let absent = Contender::Absent { label: "podman run".to_owned(), why: "not installed".to_owned() };
         let row = Row {
-            name: "throwaway",
+            name: "throwaway".to_owned(),
             title: "create and destroy".to_owned(),
             unit: Unit::Seconds,
             contenders: vec![measured("zeno run", 0.004, None), measured("bwrap", 0.2, Some(0.02)), absent],

@@ -45,7 +45,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
 fn row(kind: &str, series: &[Series], absent: &[Contender]) -> Row {
     let median = series[0].summary().median.median;
     Row {
-        name: NAME,
+        name: NAME.to_owned(),
         title: format!("{AT_ONCE} at once: {kind}"),
         unit: Unit::Seconds,
         contenders: contenders(series, absent),

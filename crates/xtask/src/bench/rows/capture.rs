@@ -72,7 +72,7 @@ fn row(plan: Plan, series: &[Series]) -> Row {
     } else {
         Vec::new()
     };
-    Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes }
+    Row { name: NAME.to_owned(), title, unit: Unit::Seconds, contenders, bars, notes }
 }
 
 /// With a daemon that runs but has never seen the repository.

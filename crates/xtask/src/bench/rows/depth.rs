@@ -44,7 +44,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     ];
     let title = format!("look at every file of a {count}-file repository, sealed again and again");
     let contenders = super::contenders(&series, &[]);
-    Ok(vec![Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes }])
+    Ok(vec![Row { name: NAME.to_owned(), title, unit: Unit::Seconds, contenders, bars, notes }])
 }
 
 /// Sealed so many times, with a change in every folder each time.

@@ -51,7 +51,7 @@ fn beside_git(bench: &Bench, stage: &Stage, (repository, count): (&Path, usize))
     let bars = vec![Bar::at_most("no slower than git status", 1.0, series[0].ratio_to(&series[2]).median)];
     let title = format!("diff of {CHANGED} changed files in a {count}-file repository");
     let contenders = beside(&series, &[]);
-    Ok(Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes: Vec::new() })
+    Ok(Row { name: NAME.to_owned(), title, unit: Unit::Seconds, contenders, bars, notes: Vec::new() })
 }
 
 fn per_file(bench: &Bench, stage: &Stage, (repository, count): (&Path, usize)) -> Result<Row, BenchError> {
@@ -69,7 +69,7 @@ fn per_file(bench: &Bench, stage: &Stage, (repository, count): (&Path, usize)) -
     let bars = vec![Bar::at_most("each of 1000 at most 1.3 x each of 100", 1.3, ratio.median)];
     let title = format!("diff in a {count}-file repository, per changed file");
     let contenders = super::contenders(&series, &[]);
-    Ok(Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes: Vec::new() })
+    Ok(Row { name: NAME.to_owned(), title, unit: Unit::Seconds, contenders, bars, notes: Vec::new() })
 }
 
 /// A sandbox that has changed so many files of its repository.

@@ -33,5 +33,5 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let bars = vec![Bar::at_most("p50 at most 2 x fork+exec", 2.0, series[0].ratio_to(&series[1]).median)];
     let title = format!("`{PROGRAM}` in a live sandbox, HTTP keep-alive on the Unix socket");
     let contenders = contenders(&series, &[]);
-    Ok(vec![Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes: Vec::new() }])
+    Ok(vec![Row { name: NAME.to_owned(), title, unit: Unit::Seconds, contenders, bars, notes: Vec::new() }])
 }

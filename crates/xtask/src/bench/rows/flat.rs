@@ -115,5 +115,5 @@ fn pair(
     let bar = Bar::at_most("flat: at most 1.3 x", BAR, large.ratio_to(small).median);
     let contenders = vec![large.ours(), small.against(large)];
     let notes = vec!["over the API; all that was written before is on the disk".to_owned()];
-    Ok(Row { name, title, unit: Unit::Seconds, contenders, bars: vec![bar], notes })
+    Ok(Row { name: name.to_owned(), title, unit: Unit::Seconds, contenders, bars: vec![bar], notes })
 }

@@ -53,7 +53,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     ];
     let title = format!("fork of a {count}-file repository with {CHANGED} changed files");
     let contenders = beside(&series, &absent);
-    Ok(vec![Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes }])
+    Ok(vec![Row { name: NAME.to_owned(), title, unit: Unit::Seconds, contenders, bars, notes }])
 }
 
 /// File systems that share blocks between files, and those that cannot be had.

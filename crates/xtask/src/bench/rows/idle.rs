@@ -43,7 +43,7 @@ pub(crate) fn live(rig: &Rig) -> Result<Vec<Row>, BenchError> {
     let label = format!("PSS of {} processes, per sandbox", processes.len());
     let ours = Contender::Measured { label, wall: Summary::of(&[each]), cpu: None, ratio: None };
     Ok(vec![Row {
-        name: NAME,
+        name: NAME.to_owned(),
         title: format!("{LIVE} live sandboxes, daemon, launcher and inits included"),
         unit: Unit::Bytes,
         contenders: vec![ours],

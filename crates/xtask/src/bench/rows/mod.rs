@@ -49,6 +49,11 @@ const ROWS: &[Definition] = &[
     Definition { name: flat::WRITTEN, effort: Effort::Full, measure: flat::written },
 ];
 
+/// Where a row stands among all.
+pub(crate) fn place(name: &str) -> usize {
+    ROWS.iter().position(|row| row.name == name).unwrap_or(ROWS.len())
+}
+
 /// The rows asked for by name, else all that this effort covers.
 pub(crate) fn choose(
     names: &[String],

@@ -48,7 +48,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let notes = vec![
         "a rollback takes back what git ignores, too, and the machine outside of the repository".to_owned(),
     ];
-    Ok(vec![Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes }])
+    Ok(vec![Row { name: NAME.to_owned(), title, unit: Unit::Seconds, contenders, bars, notes }])
 }
 
 fn changed_back(repository: &Path, script: &str, back: &mut Command) -> Result<Sample, BenchError> {

@@ -57,5 +57,5 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let contenders = beside(&series, &[]);
     let notes =
         vec!["after a snapshot the sandbox is as it was, after a stash alone the worktree is not".to_owned()];
-    Ok(vec![Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes }])
+    Ok(vec![Row { name: NAME.to_owned(), title, unit: Unit::Seconds, contenders, bars, notes }])
 }

@@ -55,7 +55,7 @@ fn row(
     let title = format!("create, first exec, destroy: {what}, {FILES}-file repository, unchanged");
     let mut notes = vec!["processor time of docker and podman is the client's alone".to_owned()];
     notes.extend(bench.guests.note());
-    Ok(Row { name: NAME, title, unit: Unit::Seconds, contenders, bars, notes })
+    Ok(Row { name: NAME.to_owned(), title, unit: Unit::Seconds, contenders, bars, notes })
 }
 
 fn bars(series: &[Series], run_on: &Series, bwrap: Option<usize>, docker: Option<usize>) -> Vec<Bar> {
