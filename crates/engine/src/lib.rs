@@ -9,6 +9,7 @@ pub mod cgroup;
 pub mod diff;
 pub mod errand;
 mod executable;
+mod homes;
 pub mod image;
 pub mod init;
 pub mod launcher;
@@ -22,6 +23,7 @@ mod tree;
 pub mod view;
 
 pub use executable::run_sealed;
+pub use homes::homes;
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::PathBuf;

@@ -32,6 +32,8 @@ pub enum NativeError {
     Workspace { path: PathBuf, source: io::Error },
     #[error("could not freeze the workspace")]
     Capture(#[from] CaptureError),
+    #[error("with the kernel {release} a program in a sandbox could become root ({flaws})")]
+    FlawedKernel { release: String, flaws: String },
     #[error("this machine cannot enforce {}", list(.0))]
     Unenforceable(Vec<Unenforceable>),
     #[error("what the sandbox wrote is in memory of its own, where only the sandbox can see it")]
@@ -97,6 +99,9 @@ impl From<NativeError> for Problem {
             }
             NativeError::Image(ImageError::NoProgram { .. }) => {
                 Self::from_error(Code::MachineUnable, &error).hint(DiskImages::NoMkfs.remedy())
+            }
+            NativeError::FlawedKernel { .. } => {
+                Self::from_error(Code::MachineUnable, &error).hint("update the kernel and reboot")
             }
             NativeError::Unenforceable(missing) => {
                 let problem = Self::from_error(Code::LimitUnenforceable, &error);

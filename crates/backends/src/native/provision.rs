@@ -51,6 +51,7 @@ impl Native {
         order: Provision<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Provisioned, Problem> {
+        self.0.refuse_flawed_kernel()?;
         let opening = opening(&order)?;
         let made = tokio::task::block_in_place(|| {
             let _waiting = self.0.stock.waiting();
@@ -65,6 +66,7 @@ impl Native {
 
     /// Makes the processes of a stopped sandbox again, on its kept layers.
     pub async fn start(&self, order: Provision<'_>) -> Result<Provisioned, Problem> {
+        self.0.refuse_flawed_kernel()?;
         let opening = opening(&order)?;
         let made = tokio::task::block_in_place(|| self.0.make_again(&order, &opening));
         let id = order.id;
@@ -140,6 +142,16 @@ impl Native {
 }
 
 impl Inner {
+    /// What holds elsewhere does not hold on a kernel that lets a program out.
+    fn refuse_flawed_kernel(&self) -> Result<(), NativeError> {
+        let kernel = &self.machine.kernel;
+        let flaws: Vec<&str> = kernel.flaws().map(|flaw| flaw.cve).collect();
+        if flaws.is_empty() {
+            return Ok(());
+        }
+        Err(NativeError::FlawedKernel { release: kernel.release.clone(), flaws: flaws.join(", ") })
+    }
+
     /// The straight path from request to a launched init. Blocking. Says what to make again for the next one, too.
     fn make(
         &self,

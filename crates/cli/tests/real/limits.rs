@@ -152,9 +152,38 @@ fn a_disk_that_cannot_be_is_refused() {
     assert_eq!(home.ok(&["list", "-q"]), "");
 }
 
-/// Where cgroups cannot be used a memory limit is refused; the suite runs where they can, too.
+/// Where cgroups cannot be used a limit is refused, with the way out; the suite runs where they can, too, and knows.
 fn is_refused(ran: &Ran) -> bool {
-    ran.code == 125 && ran.err().contains("this machine cannot enforce --memory")
+    let is_refused = ran.code == 125 && ran.err().contains("this machine cannot enforce --");
+    let told = model::env::variables().into_iter().find(|variable| variable.name.0 == b"ZENO_TEST_CGROUPS");
+    if let Some(cgroups) = told {
+        assert_eq!(is_refused, cgroups.value.0 == b"none", "{ran}");
+    }
+    if is_refused {
+        assert!(ran.err().contains("sudo mkdir -p /") && ran.err().contains("--best-effort"), "{ran}");
+    }
+    is_refused
+}
+
+#[test]
+fn a_limit_holds_or_is_refused_or_is_named_as_not_enforced() {
+    let home = Home::new();
+    let ran = home.run(&["--cpus", "0.5"], "timeout 4 sh -c 'while :; do :; done'; times");
+    let refused = is_refused(&ran);
+    if !refused {
+        // The last line is the children's: `0m1.98s 0m0.01s`.
+        let told = ran.out();
+        let used = told
+            .lines()
+            .last()
+            .and_then(|line| line.split_once('s')?.0.split_once('m')?.1.parse::<f64>().ok());
+        assert!(used.is_some_and(|used| used < 3.2), "half a processor for four seconds: {ran}");
+    }
+    let best_effort =
+        home.zeno(&["create", "--no-workspace", "--name", "loose", "--cpus", "0.5", "--best-effort"]);
+    assert_eq!(best_effort.code, 0, "{best_effort}");
+    let caveats = home.json(&["get", "loose"])["caveats"].to_string();
+    assert_eq!(caveats.contains("--cpus"), refused, "{caveats}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -248,4 +249,23 @@ fn a_workspace_is_frozen_and_the_next_one_is_fresh() {
     );
     home.create("bare", &[]);
     assert_eq!(home.json(&["status", "bare"])["live"], "all");
+}
+
+#[test]
+fn the_hosts_network_is_there_only_if_asked_for_and_is_named_then() {
+    let home = Home::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let dial =
+        format!("exec 3<>/dev/tcp/127.0.0.1/{} && echo reached", listener.local_addr().unwrap().port());
+    let run =
+        |net: &[&str]| home.zeno(&[&["run", "--no-workspace"], net, &["--", "bash", "-c", &dial]].concat());
+    assert_eq!(run(&["--net", "host"]).out(), "reached\n");
+    for net in [&[][..], &["--net", "none"]] {
+        let ran = run(net);
+        assert!(ran.code == 1 && ran.out().is_empty(), "{ran}");
+    }
+    home.create("open", &["--net", "host"]);
+    let caveats = home.json(&["get", "open"])["caveats"].clone();
+    assert!(caveats.as_array().unwrap().iter().any(|caveat| caveat["kind"] == "network"), "{caveats}");
+    assert_eq!(home.exec("open", "ls -A /sys").out(), "", "what the host's network shows there is not shown");
 }

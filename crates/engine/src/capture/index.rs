@@ -17,7 +17,7 @@ pub(super) const ROOT: DirId = 0;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Index {
     dirs: Vec<Option<Dir>>,
-    /// Entries that deserve a word to the user: masked, missing or flawed.
+    /// Entries that deserve a word to the user: masked, missing, flawed or read live.
     #[serde(skip)]
     pub(super) notable: BTreeSet<(DirId, Name)>,
     /// Files with several names: a write through another name raises no event here.
@@ -248,13 +248,12 @@ fn note(
     let is_notable = match entry {
         Entry::File { flaw, .. } => flaw.is_some(),
         Entry::Absent { why, .. } => *why != Absence::Transient,
-        Entry::Masked(_) => true,
+        Entry::Masked(_) | Entry::Live(_) => true,
         Entry::Dir(_)
         | Entry::Linked(_)
         | Entry::Stub(_)
         | Entry::Symlink(_)
         | Entry::Fifo(_)
-        | Entry::Live(_)
         | Entry::Unknown => false,
     };
     if is_notable {

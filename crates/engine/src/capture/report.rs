@@ -9,15 +9,16 @@ use std::path::PathBuf;
 use model::Caveat;
 use model::caveat::CaveatKind;
 use model::exec::Text;
+use model::mask::NameMask;
 use model::sandbox::Masked;
 use rustix::fs::{FileType, Mode};
 
 use super::files::{DIRECTORY, Stat, look, open_beneath, split};
-use super::index::{Absence, Entry, Flaw};
+use super::index::{Absence, Entry, Flaw, Role};
 use super::layer::{Flavour, Kind, Layer, kind_of};
 use super::place::Place;
 use super::state::State;
-use super::{CaptureError, FROZEN_ROOT};
+use super::{CaptureError, FROZEN_ROOT, Live};
 
 /// The masked paths that `unmask` lifts: by the mask's own name, or by the path, absolute or from the root.
 pub(super) fn unmasked(place: &Place, state: &State, unmask: &[String]) -> BTreeSet<Vec<u8>> {
@@ -72,6 +73,7 @@ pub(super) fn caveats(place: &Place, state: &State) -> Vec<Caveat> {
         let text = format!("{left_out} more files in the workspace could not be captured faithfully.");
         caveats.push(Caveat::new(CaveatKind::Capture, text));
     }
+    caveats.extend(live(place, state));
     let text = if state.is_watched() {
         "Writes through a memory mapping that is still open, or through a hard link made outside of the workspace, \
          are not noticed; they are captured when the mapping ends or the file changes in another way."
@@ -80,6 +82,35 @@ pub(super) fn caveats(place: &Place, state: &State) -> Vec<Caveat> {
     };
     caveats.push(Caveat::at(CaveatKind::Capture, place.path.to_string_lossy(), text));
     caveats
+}
+
+/// What of the workspace is not frozen.
+fn live(place: &Place, state: &State) -> Option<Caveat> {
+    let index = &state.index;
+    let shown = match place.live {
+        Live::Copy => return None,
+        Live::Redirect => {
+            let notable = index.notable.iter();
+            let live = notable.filter(|(dir, name)| matches!(index.entry(*dir, name), Some(Entry::Live(_))));
+            live.map(|(dir, name)| index.path_of(*dir, name)).collect::<Vec<_>>()
+        }
+        // The names in them are frozen, what is in the files is not.
+        Live::Stubs => {
+            let is_ignored = |id| index.dir(id).is_some_and(|dir| dir.role == Role::Ignored);
+            let ignored = index.dirs().filter(|(id, dir)| is_ignored(*id) && !is_ignored(dir.parent));
+            ignored.map(|(id, _)| index.path(id)).collect()
+        }
+    };
+    let first = String::from_utf8_lossy(shown.first()?).into_owned();
+    let which = match shown.len() {
+        1 => format!("`{first}`, which git ignores, is"),
+        count => format!("{count} folders that git ignores, as `{first}`, are"),
+    };
+    let text = format!(
+        "{which} read live, and may change until the sandbox writes there; secrets are looked for in the upper {} levels.",
+        NameMask::LIVE_LEVELS
+    );
+    Some(Caveat::at(CaveatKind::Live, place.path.to_string_lossy(), text))
 }
 
 fn shortcoming(entry: &Entry) -> Option<&'static str> {

@@ -21,7 +21,7 @@ pub(super) fn remedy(standing: &Standing, uid: u32) -> String {
         Standing::Forbidden { version: Version::V2, .. } => "sudo mkdir -p /etc/systemd/system/user@.service.d && \
              printf '[Service]\\nDelegate=cpu memory pids\\n' | \
              sudo tee /etc/systemd/system/user@.service.d/zeno.conf && sudo systemctl daemon-reload && \
-             sudo systemctl restart user@$UID; then start the daemon with `systemd-run --user --scope zeno daemon`"
+             sudo systemctl restart user@$UID; then start the daemon with `systemd-run --user --scope zeno daemon run`"
             .replace("$UID", &uid.to_string()),
     }
 }

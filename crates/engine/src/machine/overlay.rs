@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -109,12 +109,14 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // The kernel makes this one without any permission, so an ordinary user could not look into it.
-        let inner = self.0.join("layers/work/work");
-        let opened = match fs::set_permissions(&inner, fs::Permissions::from_mode(0o700)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        };
+        // The kernel makes these without any permission, so an ordinary user could not look into them.
+        let inner = ["layers/work/work", "layers/work/work/incompat", "layers/work/work/incompat/volatile"];
+        let opened = inner.iter().try_for_each(|inner| {
+            match fs::set_permissions(self.0.join(inner), fs::Permissions::from_mode(0o700)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                Ok(()) | Err(_) => Ok(()),
+            }
+        });
         if let Err(error) = opened.and_then(|()| fs::remove_dir_all(&self.0)) {
             tracing::debug!(%error, path = %self.0.display(), "the probe's scratch directory stays behind");
         }
@@ -130,17 +132,26 @@ fn as_root(namespace: &OwnedFd) -> Result<(), Errno> {
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         rustix::mount::move_mount(tree.as_fd(), c"", CWD, path, flags)?;
     }
-    overlay_with_upper(None)
+    overlay_with_upper(|overlay| rustix::mount::fsconfig_set_string(overlay, c"redirect_dir", c"on"))
 }
 
 fn as_user(maps: &Maps) -> Result<(), Errno> {
     maps.enter(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
-    overlay_with_upper(Some(c"userxattr"))
+    overlay_with_upper(|overlay| rustix::mount::fsconfig_set_flag(overlay, c"userxattr"))
 }
 
-fn overlay_with_upper(flag: Option<&CStr>) -> Result<(), Errno> {
-    let settings = [(c"lowerdir", c"lower"), (c"upperdir", c"layers/upper"), (c"workdir", c"layers/work")];
-    let mount = mount_overlay(flag, &settings)?;
+/// With all that the launcher asks of an overlay: one option less than the kernel knows, and no sandbox starts.
+fn overlay_with_upper(flavour: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>) -> Result<(), Errno> {
+    let settings = [
+        (c"lowerdir+", c"lower"),
+        (c"lowerdir+", c"stubs"),
+        (c"upperdir", c"layers/upper"),
+        (c"workdir", c"layers/work"),
+    ];
+    let mount = mount_overlay(&settings, |overlay| {
+        rustix::mount::fsconfig_set_flag(overlay, c"volatile")?;
+        flavour(overlay)
+    })?;
     // A mounter whose own id is not mapped gets an overlay that silently became read-only.
     let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
     rustix::fs::openat(&mount, c"new", flags, Mode::from_raw_mode(0o600)).map(|_| ())
@@ -148,18 +159,21 @@ fn overlay_with_upper(flag: Option<&CStr>) -> Result<(), Errno> {
 
 fn stubs(maps: &Maps) -> Result<(), Errno> {
     maps.enter(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
-    let mount = mount_overlay(Some(c"userxattr"), &[(c"lowerdir+", c"stubs"), (c"datadir+", c"data")])?;
+    let mount = mount_overlay(&[(c"lowerdir+", c"stubs"), (c"datadir+", c"data")], |overlay| {
+        rustix::mount::fsconfig_set_flag(overlay, c"userxattr")
+    })?;
     let file = rustix::fs::openat(&mount, c"file", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut found = [0; CONTENT.len()];
     let length = rustix::io::read(&file, &mut found)?;
     if found[..length] == *CONTENT { Ok(()) } else { Err(Errno::NODATA) }
 }
 
-fn mount_overlay(flag: Option<&CStr>, settings: &[(&CStr, &CStr)]) -> Result<OwnedFd, Errno> {
+fn mount_overlay(
+    settings: &[(&CStr, &CStr)],
+    flavour: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+) -> Result<OwnedFd, Errno> {
     let overlay = rustix::mount::fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    if let Some(flag) = flag {
-        rustix::mount::fsconfig_set_flag(overlay.as_fd(), flag)?;
-    }
+    flavour(overlay.as_fd())?;
     for (key, value) in settings {
         rustix::mount::fsconfig_set_string(overlay.as_fd(), *key, *value)?;
     }

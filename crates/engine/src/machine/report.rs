@@ -49,9 +49,14 @@ fn kernel(machine: &Machine) -> Check {
             "update the kernel and reboot",
         );
     }
-    if !kernel.is_at_least(5, 19) {
-        let cost = "overlays with mapped owners, and overlays of ordinary users, may not work";
-        return less("kernel", kernel.release.clone(), cost, "update the kernel to 5.19 or later and reboot");
+    if !kernel.is_at_least(6, 8) {
+        let cost = "no sandbox can be made: overlays cannot be given their layers one by one";
+        return missing(
+            "kernel",
+            kernel.release.clone(),
+            cost,
+            "update the kernel to 6.8 or later and reboot",
+        );
     }
     good("kernel", kernel.release.clone())
 }
@@ -238,10 +243,11 @@ fn open_files(machine: &Machine) -> Check {
 
 fn landlock(machine: &Machine) -> Check {
     match machine.landlock_abi {
+        // Namespaces and seccomp are what sandboxes stand on. Programs inside may still want it for themselves.
         0 => less(
             "landlock",
             "not there",
-            "one layer of defence less",
+            "nothing of zeno's; programs in sandboxes cannot confine themselves with it",
             "add landlock to the `lsm=` boot parameter",
         ),
         abi => good("landlock", format!("ABI {abi}")),

@@ -1,6 +1,6 @@
 //! From the machine and a request to a plan.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use model::Caveat;
 use model::caveat::CaveatKind;
 use model::limits::Defaults;
-use model::mask::Masks;
+use model::mask::{Masks, PathMask};
 use model::net::Net;
 use model::sandbox::{CreateRequest, Masked};
 use rustix::fs::StatVfsMountFlags;
@@ -18,6 +18,7 @@ use super::mounts::{self, Mount};
 use super::plan::{DiskKind, Lower, Meta, Part, Plan, Root};
 use super::skeleton::Skeleton;
 use crate::capture::{FROZEN_ROOT, Frozen};
+use crate::homes::{homes, own_home};
 use crate::launcher::Rights;
 
 /// Makes plans for one `$ZENO_HOME`.
@@ -85,6 +86,16 @@ impl Planner {
             let text = "the sandbox uses the host's network, unfiltered; abstract sockets of the host can be reached too";
             caveats.push(Caveat::new(CaveatKind::Network, text));
         }
+        if matches!(self.rights, Rights::User { .. }) {
+            let text = "files of root and of others keep their permissions: what needs root, as installing packages does, \
+                        does not work inside";
+            caveats.push(Caveat::new(CaveatKind::Privilege, text));
+        }
+        if ask.request.nested {
+            let text = "programs inside may make user namespaces, so they reach more of the kernel; what needs real devices \
+                        or mounts of its own, as Docker does, still does not work";
+            caveats.push(Caveat::new(CaveatKind::Privilege, text));
+        }
         let plan = Plan {
             hostname: hostname(),
             root,
@@ -104,14 +115,13 @@ impl Planner {
         for folder in EMPTY {
             hiding.empty(Path::new(folder));
         }
-        let home = ask.request.context.home();
+        let callers = ask.request.context.home().map_or_else(own_home, |home| Some(home.to_owned()));
+        let lifted: Vec<PathBuf> =
+            ask.request.unmask.iter().filter_map(|lifted| expand(lifted, callers.as_deref())).collect();
+        let homes = homes(callers.as_deref());
         let mut folders = RealFolders::default();
-        for mask in &self.masks.paths {
-            let Some(path) = expand(&mask.path, home) else { continue };
-            let lifted = ask.request.unmask.iter().any(|lifted| {
-                *lifted == mask.path || expand(lifted, home).is_some_and(|lifted| path.starts_with(lifted))
-            });
-            if lifted || hiding.covers(&path) {
+        for (mask, path) in self.masks.paths.iter().flat_map(|mask| places(mask, &homes)) {
+            if lifted.iter().any(|lifted| path.starts_with(lifted)) || hiding.covers(&path) {
                 continue;
             }
             if let Ok(stat) = fs::symlink_metadata(&path) {
@@ -265,6 +275,15 @@ fn is_empty_for_good(point: &Path) -> bool {
     read_only && fs::read_dir(point).is_ok_and(|mut entries| entries.next().is_none())
 }
 
+/// Where a mask hides something: in every home, if it names one.
+fn places<'a>(mask: &'a PathMask, homes: &BTreeSet<PathBuf>) -> Vec<(&'a PathMask, PathBuf)> {
+    match mask.path.strip_prefix("~/") {
+        Some(inside) => homes.iter().map(|home| (mask, home.join(inside))).collect(),
+        None => vec![(mask, PathBuf::from(&mask.path))],
+    }
+}
+
+/// A path as its caller wrote it.
 fn expand(path: &str, home: Option<&Path>) -> Option<PathBuf> {
     match path.strip_prefix("~/") {
         Some(inside) => Some(home?.join(inside)),
@@ -286,4 +305,41 @@ fn put_resolver(hiding: &mut Hiding) {
 
 fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::exec::{Text, Variable};
+
+    use super::*;
+
+    #[test]
+    fn secrets_of_ones_own_home_are_hidden_whatever_a_request_says_of_it() {
+        let store = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir_in("/var/tmp").unwrap();
+        let planner = Planner::new(store.path().to_owned(), Rights::of_this_process(), Masks::built_in());
+        let own = own_home().unwrap();
+        let hidden = |home: Option<&Path>, unmask: &[&str]| {
+            let unmask = unmask.iter().map(|path| (*path).to_owned()).collect();
+            let mut request = CreateRequest { unmask, ..Default::default() };
+            let variable = |home: &Path| Variable {
+                name: Text(b"HOME".to_vec()),
+                value: Text(home.as_os_str().as_encoded_bytes().to_vec()),
+            };
+            request.context.env = home.map(variable).into_iter().collect();
+            let ask = Ask { request: &request, frozen: None, disk_kind: DiskKind::Memory };
+            planner.hide(&ask).0
+        };
+        for home in [None, Some(elsewhere.path()), Some(Path::new("/none/such")), Some(Path::new("no/path"))]
+        {
+            let hiding = hidden(home, &[]);
+            assert!(hiding.covers(&own.join(".ssh/id_ed25519")), "{home:?}");
+            assert!(!hiding.covers(&own.join("project")), "{home:?}");
+        }
+        assert!(hidden(Some(elsewhere.path()), &[]).covers(&elsewhere.path().join(".aws")));
+        // What is lifted is the caller's own.
+        assert!(!hidden(None, &["~/.ssh"]).covers(&own.join(".ssh")));
+        let hiding = hidden(Some(elsewhere.path()), &["~/.ssh"]);
+        assert!(hiding.covers(&own.join(".ssh")) && !hiding.covers(&elsewhere.path().join(".ssh")));
+    }
 }

@@ -25,6 +25,7 @@ const NEEDS: &[Need] = &[
     Need { program: "setfacl", package: "acl", why: "access control lists in captures" },
     Need { program: "mkfs.ext4", package: "e2fsprogs", why: "small file systems that fill up" },
     Need { program: "chattr", package: "e2fsprogs", why: "immutable files in captures" },
+    Need { program: "ps", package: "procps", why: "looking at processes inside sandboxes" },
     Need { program: "setpriv", package: "util-linux", why: "running the suite as an ordinary user" },
     Need { program: "useradd", package: "passwd", why: "making that ordinary user" },
 ];
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     /// Run only tests whose name contains this
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Run only this suite of crates/cli/tests: zeno, real or escape
+    #[arg(long, value_name = "SUITE")]
+    suite: Option<String>,
     /// Install without asking
     #[arg(long)]
     yes: bool,
@@ -45,10 +49,10 @@ pub(crate) fn test(args: &Args) -> Result<(), TestError> {
     packages::ensure(NEEDS, Consent::of(args.yes))?;
 
     let is_root = rustix::process::geteuid().is_root();
-    let suite = Suite::build(args.only.clone())?;
+    let suite = Suite::build(args.only.clone(), args.suite.as_deref())?;
     let mut tally = Tally::default();
     println!("== the suite as {}", if is_root { "root" } else { "yourself" });
-    suite.run_here(&mut tally)?;
+    suite.run_here(is_root, &mut tally)?;
     if is_root {
         as_ordinary_user(&suite, &mut tally)?;
     } else {
@@ -66,7 +70,7 @@ fn as_ordinary_user(suite: &Suite, tally: &mut Tally) -> Result<(), TestError> {
     println!("== the suite as {} with delegated cgroups", user.name);
     match Delegation::new(&user) {
         Ok(delegation) => {
-            let ran = staged.run(suite, &user, tally);
+            let ran = staged.run(suite, &user, "usable", tally);
             delegation.remove()?;
             ran?;
         }
@@ -76,7 +80,7 @@ fn as_ordinary_user(suite: &Suite, tally: &mut Tally) -> Result<(), TestError> {
         Err(error) => return Err(error.into()),
     }
     println!("== the suite as {} without cgroups", user.name);
-    staged.run(suite, &user, tally)?;
+    staged.run(suite, &user, "none", tally)?;
     Ok(staged.remove()?)
 }
 

@@ -9,12 +9,17 @@ use crate::files;
 use crate::process::{self, ProcessError};
 use crate::program::{self, Artifact, ProgramError};
 
+/// Tells the tests whether limits are to be enforced (`usable`) or refused (`none`) in this form of the suite.
+pub(super) const CGROUPS: &str = "ZENO_TEST_CGROUPS";
+
 #[derive(Debug)]
 pub(super) struct Suite {
     pub(super) binaries: Vec<TestBinary>,
     /// The program under test.
     pub(super) zeno: PathBuf,
     pub(super) only: Option<String>,
+    /// What cargo is to build and run.
+    selection: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -25,21 +30,28 @@ pub(super) struct TestBinary {
 }
 
 impl Suite {
-    pub(super) fn build(only: Option<String>) -> Result<Self, SuiteError> {
+    /// All tests, or those of one file among the program's own.
+    pub(super) fn build(only: Option<String>, suite: Option<&str>) -> Result<Self, SuiteError> {
         let zeno = program::zeno(&[])?;
-        let built = program::built(&["test", "--workspace", "--no-run"])?;
+        let selection = match suite {
+            Some(suite) => ["--package", "cli", "--test", suite].map(str::to_owned).to_vec(),
+            None => vec!["--workspace".to_owned()],
+        };
+        let words = ["test", "--no-run"].into_iter().chain(selection.iter().map(String::as_str));
+        let built = program::built(&words.collect::<Vec<_>>())?;
         let binaries = built.into_iter().map(test_binary).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { binaries: binaries.into_iter().flatten().collect(), zeno, only })
+        Ok(Self { binaries: binaries.into_iter().flatten().collect(), zeno, only, selection })
     }
 
     /// As the caller, with nextest if it is there.
-    pub(super) fn run_here(&self, tally: &mut Tally) -> Result<(), SuiteError> {
+    pub(super) fn run_here(&self, is_root: bool, tally: &mut Tally) -> Result<(), SuiteError> {
         let has_nextest = process::quietly(&mut cargo(&["nextest", "--version"])).is_ok();
         let mut words: Vec<&str> = if has_nextest {
-            vec!["nextest", "run", "--workspace", "--no-fail-fast", "--success-output", "immediate"]
+            vec!["nextest", "run", "--no-fail-fast", "--success-output", "immediate"]
         } else {
-            vec!["test", "--workspace", "--no-fail-fast"]
+            vec!["test", "--no-fail-fast"]
         };
+        words.extend(self.selection.iter().map(String::as_str));
         words.extend(self.only.as_deref());
         if has_nextest {
             words.push("--no-tests=pass");
@@ -50,7 +62,12 @@ impl Suite {
         let status = watch(
             "cargo",
             &words,
-            |command| command.env("ZENO_BIN", &self.zeno).env("INSTA_UPDATE", "no"),
+            |command| {
+                if is_root {
+                    command.env(CGROUPS, "usable");
+                }
+                command.env("ZENO_BIN", &self.zeno).env("INSTA_UPDATE", "no")
+            },
             tally,
         )?;
         // A failure that is not in the count is one that ended a whole binary.

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::suite::{self, Suite, SuiteError};
+use super::suite::{self, CGROUPS, Suite, SuiteError};
 use super::tally::Tally;
 use crate::files::{self, FileError};
 use crate::process::{self, ProcessError};
@@ -73,10 +73,16 @@ impl Staged {
         Ok(staged)
     }
 
-    pub(super) fn run(&self, suite: &Suite, user: &User, tally: &mut Tally) -> Result<(), UserError> {
+    pub(super) fn run(
+        &self,
+        suite: &Suite,
+        user: &User,
+        cgroups: &str,
+        tally: &mut Tally,
+    ) -> Result<(), UserError> {
         for binary in &suite.binaries {
-            let words =
-                self.words(&self.copy_of(&binary.executable), &binary.folder, user, suite.only.as_deref());
+            let executable = self.copy_of(&binary.executable);
+            let words = self.words(&executable, &binary.folder, user, cgroups, suite.only.as_deref());
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let before = tally.failed;
             let folder = self.checkout().join(&binary.folder);
@@ -92,10 +98,18 @@ impl Staged {
         self.folder.close().map_err(UserError::Stage)
     }
 
-    fn words(&self, executable: &Path, folder: &Path, user: &User, only: Option<&str>) -> Vec<String> {
+    fn words(
+        &self,
+        executable: &Path,
+        folder: &Path,
+        user: &User,
+        cgroups: &str,
+        only: Option<&str>,
+    ) -> Vec<String> {
         let checkout = self.checkout();
         let variables = [
             ("HOME", user.home.clone()),
+            (CGROUPS, cgroups.to_owned()),
             ("ZENO_BIN", self.zeno.display().to_string()),
             ("CARGO_MANIFEST_DIR", checkout.join(folder).display().to_string()),
             ("INSTA_WORKSPACE_ROOT", checkout.display().to_string()),
