@@ -106,4 +106,7 @@ const DELEGATION: &str = "\
 An ordinary user has cgroups when an administrator delegated some: `zeno doctor` prints the commands. `zeno status` shows each
 caveat of a sandbox.
 
+Both versions of cgroups are used. The machines that the tests run on have the controllers on v1: those limits are proven with a
+real kernel, those on v2 with files that look like it.
+
 ";
