@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::home::{Home, is_gone, is_root};
 use crate::http::Connection;
+use crate::traces::{Stat, below, below_launcher};
 use crate::wait::{PATIENCE, end, until};
 
 #[test]
@@ -284,4 +285,38 @@ fn the_tcp_door_asks_for_its_token() {
     assert_eq!(ask("/v1/sandboxes", &page), 403);
     home.ok(&["daemon", "stop"]);
     assert_eq!(end(&mut daemon).code(), Some(0));
+}
+
+#[test]
+fn a_killed_launcher_costs_nobody_a_sandbox() {
+    let home = Home::new();
+    home.create("box", &[]);
+    let daemon = home.daemon().unwrap();
+    for _ in 0..3 {
+        let [launcher] = below(daemon, "zeno-launcher")[..] else { panic!("one daemon has one launcher") };
+        kill_process(Pid::from_raw(launcher).unwrap(), Signal::KILL).unwrap();
+        until("its end", || Stat::of(launcher).is_none_or(|stat| stat.state == 'Z').then_some(()));
+        assert_eq!(home.run(&[], "echo again").out(), "again\n");
+        assert_eq!(home.exec("box", "echo still here").out(), "still here\n");
+    }
+}
+
+#[test]
+fn a_sandbox_whose_init_was_killed_has_failed_and_says_so() {
+    let home = Home::new();
+    home.create("box", &[]);
+    home.exec("box", "echo kept > /tmp/file");
+    let [init] = below_launcher(home.daemon().unwrap(), "zeno-init")[..] else {
+        panic!("one sandbox, one init")
+    };
+    kill_process(Pid::from_raw(init).unwrap(), Signal::KILL).unwrap();
+    let failed = until("it to fail", || {
+        let sandbox = home.json(&["get", "box"]);
+        (sandbox["state"] == "failed").then_some(sandbox)
+    });
+    assert!(failed["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{failed}");
+    let ran = home.exec("box", "true");
+    assert_ne!(ran.code, 0, "{ran}");
+    assert!(ran.err().contains("zeno "), "what to do next: {ran}");
+    home.ok(&["destroy", "box"]);
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::home::{Home, is_root};
 use crate::terminal::Screen;
-use crate::traces::{Stat, pids};
+use crate::traces::below_launcher;
 use crate::wait::{end, until};
 
 #[test]
@@ -164,14 +164,6 @@ fn a_thousand_commands_leak_no_descriptor() {
         let after: Vec<usize> = counted.iter().map(count).collect();
         after.iter().zip(&before).all(|(after, before)| after <= before).then_some(())
     });
-}
-
-/// The processes of this name below the launcher.
-fn below_launcher(daemon: i32, name: &str) -> Vec<i32> {
-    let parent = |pid: i32| Stat::of(pid).map(|stat| stat.parent);
-    let is_called =
-        |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name);
-    pids().filter(|pid| parent(*pid).and_then(parent) == Some(daemon) && is_called(*pid)).collect()
 }
 
 #[test]

@@ -69,8 +69,21 @@ pub(crate) fn processes(home: &Path, daemons: &BTreeSet<i32>) -> BTreeSet<(i32, 
         .collect()
 }
 
+/// The processes of this name that the daemon started.
+pub(crate) fn below(parent: i32, name: &str) -> Vec<i32> {
+    let is_called =
+        |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name);
+    let is_below = |pid: i32| Stat::of(pid).is_some_and(|stat| stat.parent == parent);
+    pids().filter(|pid| is_below(*pid) && is_called(*pid)).collect()
+}
+
+/// The processes of this name that the daemon's launcher started.
+pub(crate) fn below_launcher(daemon: i32, name: &str) -> Vec<i32> {
+    below(daemon, "zeno-launcher").into_iter().flat_map(|launcher| below(launcher, name)).collect()
+}
+
 /// Of every process that this one can see.
-pub(crate) fn pids() -> impl Iterator<Item = i32> {
+fn pids() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").unwrap().map(Result::unwrap);
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

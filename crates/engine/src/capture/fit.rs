@@ -192,3 +192,74 @@ const UID: usize = 28;
 const GID: usize = 32;
 const SIZE: usize = 36;
 const FLAGS: usize = 60;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::index::Role;
+    use super::*;
+
+    /// An index with one file, as git writes it.
+    fn index(version: u32, name: &[u8]) -> Vec<u8> {
+        let mut bytes = b"DIRC".to_vec();
+        bytes.extend([version, 1].map(u32::to_be_bytes).concat());
+        bytes.extend([0; FLAGS]);
+        bytes.extend(u16::try_from(name.len()).unwrap().to_be_bytes());
+        if version == 4 {
+            bytes.push(0);
+        }
+        bytes.extend(name);
+        let end = if version == 4 {
+            bytes.len() + 1
+        } else {
+            (bytes.len() - HEADER + 1).next_multiple_of(8) + HEADER
+        };
+        bytes.resize(end, 0);
+        signed(bytes)
+    }
+
+    fn signed(mut body: Vec<u8>) -> Vec<u8> {
+        body.extend(sum(&body).unwrap());
+        body
+    }
+
+    fn copies(name: &[u8]) -> (Index, Print) {
+        let print = Print { ino: 7, ctime: (8, 9) };
+        let mut copies = Index::new(Role::Work);
+        copies.set(0, name, Entry::File { stat: Stat::default(), print, flaw: None });
+        (copies, print)
+    }
+
+    #[test]
+    fn a_file_that_looks_as_the_index_says_gets_the_print_of_its_copy() {
+        for version in [2, 3, 4] {
+            let (copies, print) = copies(b"file");
+            let mut bytes = index(version, b"file");
+            assert_eq!(fit(&mut bytes, &copies), Some(true), "version {version}");
+            let entry = &bytes[HEADER..];
+            let told = (word(entry, INO), word(entry, CTIME), word(entry, CTIME + 4));
+            assert_eq!(told, (Some(7), Some(8), Some(print.ctime.1)));
+            // The second time there is nothing to do, and its checksum is right.
+            assert_eq!(fit(&mut bytes, &copies), Some(false), "version {version}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_index_whatever_brings_it_down_or_changes_its_length(
+            version in 0..6_u32,
+            count in any::<u32>(),
+            rest in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            let mut body = b"DIRC".to_vec();
+            body.extend([version, count].map(u32::to_be_bytes).concat());
+            body.extend(&rest);
+            let mut bytes = signed(body);
+            let length = bytes.len();
+            let (copies, _) = copies(b"");
+            fit(&mut bytes, &copies);
+            prop_assert_eq!(bytes.len(), length);
+        }
+    }
+}

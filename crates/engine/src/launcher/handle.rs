@@ -93,13 +93,17 @@ impl Launcher {
     pub fn launch(&self, order: Order<'_>) -> Result<Launched, LauncherError> {
         let mut slot = self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let now = mounts::table().map_err(LauncherError::Mounts)?;
-        let mut process = match slot.take() {
-            Some(process) if process.mounts == now => process,
-            Some(process) => {
-                process.end();
+        // One that somebody killed costs nobody a sandbox.
+        let is_fit =
+            |process: &mut Process| process.mounts == now && matches!(process.child.try_wait(), Ok(None));
+        let mut process = match slot.take_if(is_fit) {
+            Some(process) => process,
+            None => {
+                if let Some(process) = slot.take() {
+                    process.end();
+                }
                 Process::start(&self.begin)?
             }
-            None => Process::start(&self.begin)?,
         };
         let Order { plan, folder, upper, join, disk, .. } = order;
         let message = Launch { plan: Cow::Borrowed(plan), folder, upper, join, disk };

@@ -61,7 +61,7 @@ fn section(Measured { row, apart }: &Measured) -> String {
             "Measured apart from the rest: on {date}, at commit {commit}, load {load} at the start.\n\n"
         );
     }
-    text += &format!("| | median | 95 % interval | p99 | cpu | zeno / it |\n");
+    text += "| | median | 95 % interval | p99 | cpu | zeno / it |\n";
     text += "| --- | ---: | ---: | ---: | ---: | ---: |\n";
     for [name, rest @ ..] in row.contenders.iter().filter_map(|contender| cells(contender, row.unit)) {
         text += &format!("| {name} | {} |\n", rest.join(" | "));

@@ -1,6 +1,7 @@
 //! A scratch folder with a zeno in it, for one row or one trial. Nothing of it is left when that is over.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::traces::Traces;
 use super::{Rig, RigError, Scratch, Zeno, tree};
@@ -30,6 +31,19 @@ impl Stage {
 
     pub(crate) fn traces(&self) -> Result<Traces, RigError> {
         Traces::now(self.scratch.path())
+    }
+
+    /// Its traces when so many sandboxes are gone. Processes that just ended stay zombies for a moment where nobody
+    /// hurries to reap them.
+    pub(crate) fn settled(&self, before: &Traces, sandboxes: usize) -> Result<Traces, RigError> {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let after = self.traces()?;
+            if after.is_clean_after(before, sandboxes) || Instant::now() > deadline {
+                return Ok(after);
+            }
+            std::thread::sleep(Duration::from_millis(250));
+        }
     }
 }
 

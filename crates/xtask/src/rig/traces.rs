@@ -30,6 +30,23 @@ impl Traces {
     }
 }
 
+impl Traces {
+    /// Other processes of the machine come and go; two hundred sandboxes would show all the same. The disk may hold
+    /// more history, but not one sandbox's files.
+    pub(crate) fn is_clean_after(&self, before: &Self, sandboxes: usize) -> bool {
+        const SLACK_PROCESSES: usize = 20;
+        let history = DATABASE + RECORD * sandboxes as u64;
+        self.mounts <= before.mounts
+            && self.cgroups <= before.cgroups
+            && self.processes <= before.processes + SLACK_PROCESSES
+            && self.disk_bytes <= before.disk_bytes + history
+    }
+}
+
+/// What the daemon remembers of a sandbox that is gone, with its environment, and what it appends to before it folds.
+const RECORD: u64 = 24 << 10;
+const DATABASE: u64 = 4 << 20;
+
 impl fmt::Display for Traces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let disk = model::units::Size(self.disk_bytes).rough();

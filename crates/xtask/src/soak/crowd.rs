@@ -8,6 +8,9 @@ pub(super) fn crowd(rig: &Rig) -> Result<(), SoakError> {
     for row in idle::live(rig)? {
         row.bars.iter().for_each(|bar| println!("crowd: {}", bar.shown()));
         row.notes.iter().for_each(|note| println!("crowd: {note}"));
+        if let Some(missed) = row.bars.iter().find(|bar| bar.missed_by_percent.is_some()) {
+            return Err(SoakError::Missed { bar: missed.shown() });
+        }
     }
     Ok(())
 }

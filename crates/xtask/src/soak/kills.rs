@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::SoakError;
-use super::churn::settled;
 use crate::process::{self, ProcessError};
 use crate::rig::{Rig, Stage, interrupt};
 
@@ -46,13 +45,9 @@ pub(super) fn kills(rig: &Rig) -> Result<(), SoakError> {
         process::quietly(zeno(rig, stage.zeno.home(), &folder).args(["exec", &name, "--", "true"]))?;
     }
     process::quietly(zeno(rig, stage.zeno.home(), &folder).args(["destroy", "--all", "--yes"]))?;
-    let after = settled(&stage, &before)?;
+    let after = stage.settled(&before, COUNT)?;
     println!("kills: before: {before}\nkills: after: {after}");
-    if super::churn::is_clean(&before, &after) {
-        Ok(())
-    } else {
-        Err(SoakError::LeftBehind { before, after })
-    }
+    if after.is_clean_after(&before, COUNT) { Ok(()) } else { Err(SoakError::LeftBehind { before, after }) }
 }
 
 /// Makes them all and removes every other one. Calls may fail, for the daemon dies under them; what one of them

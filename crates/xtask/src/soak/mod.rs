@@ -71,6 +71,8 @@ pub(crate) enum SoakError {
     File(#[from] FileError),
     #[error(transparent)]
     Process(#[from] ProcessError),
+    #[error("{bar}")]
+    Missed { bar: String },
     #[error("something was left behind: {before} before, {after} after")]
     LeftBehind { before: Traces, after: Traces },
     #[error("round {round} showed `{seen}` where the file held `{written}`")]

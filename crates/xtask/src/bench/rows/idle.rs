@@ -37,7 +37,8 @@ pub(crate) fn live(rig: &Rig) -> Result<Vec<Row>, BenchError> {
     for sandbox in &sandboxes {
         zeno::destroy(&mut connection, sandbox)?;
     }
-    let after = stage.traces()?;
+    let after = stage.settled(&before, LIVE)?;
+    let is_clean = after.is_clean_after(&before, LIVE);
 
     let each = total as f64 / LIVE as f64;
     let label = format!("PSS of {} processes, per sandbox", processes.len());
@@ -47,7 +48,14 @@ pub(crate) fn live(rig: &Rig) -> Result<Vec<Row>, BenchError> {
         title: format!("{LIVE} live sandboxes, daemon, launcher and inits included"),
         unit: Unit::Bytes,
         contenders: vec![ours],
-        bars: vec![Bar::at_most("at most 1 MiB each", 1.0, each / MEBIBYTE)],
+        bars: vec![
+            Bar::at_most("at most 1 MiB each", 1.0, each / MEBIBYTE),
+            Bar::at_most(
+                "nothing is left afterwards but what the daemon remembers",
+                0.0,
+                f64::from(u8::from(!is_clean)),
+            ),
+        ],
         notes: vec![format!("before: {before}"), format!("during: {during}"), format!("after: {after}")],
     }])
 }
