@@ -62,14 +62,15 @@ impl Lanes {
         checks: &[Check],
         request: &PromoteRequest,
     ) -> Result<Gate, Problem> {
-        if !request.commands.is_empty() {
-            return passed(&self.judge(sandbox, checks, judging(request)).await?, sandbox);
-        }
         let which = sandbox.id.to_string();
         let snapshot = self.control.seal_for(&which, SnapshotReason::Verify, request.actor).await?;
         match self.standing(snapshot.id, checks).await? {
             Standing::NoChecksDeclared => Ok(Gate::None),
-            Standing::Passed(verdict) | Standing::Failed(verdict) => passed(&verdict, sandbox),
+            Standing::Passed(verdict) => passed(&verdict, sandbox),
+            Standing::Failed(_) | Standing::Missing | Standing::Void(_) if !request.commands.is_empty() => {
+                passed(&self.judge(sandbox, checks, judging(request)).await?, sandbox)
+            }
+            Standing::Failed(verdict) => passed(&verdict, sandbox),
             Standing::Missing => Err(closed(sandbox, "its checks have not been run")),
             Standing::Void(_) => {
                 Err(closed(sandbox, "it, or what its checks ask, has changed since they were run"))

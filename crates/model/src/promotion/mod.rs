@@ -95,7 +95,8 @@ pub struct PromoteRequest {
     pub allow_executes: bool,
     /// Only say what would be done.
     pub dry_run: bool,
-    /// Commands that have to exit with 0 on a copy of the sealed state, besides the declared checks. They are run now.
+    /// Commands that have to exit with 0 on a copy of the sealed state, besides the declared checks. All of them are run
+    /// now, unless a verdict says that they passed on exactly this state.
     pub commands: Vec<String>,
     /// Promote although the declared checks have not passed. It is recorded.
     pub force: bool,
