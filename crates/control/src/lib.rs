@@ -22,7 +22,7 @@ pub mod store;
 mod upkeep;
 mod verbs;
 
-pub use backends::native::SealedState;
+pub use backends::native::{Passage, SealedState};
 pub use control::{Control, Error};
 pub use follow::Follow;
 pub use lifecycle::lifecycle_markdown;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use control::{Gate, Preview, config};
+use control::{Gate, Passage, Preview, config};
 use model::config::Check;
 use model::exec::Text;
 use model::promotion::{Action, Assessment, PromoteRequest, Promoted};
@@ -15,19 +15,28 @@ use crate::verify::{Judging, room};
 use crate::{Lanes, Standing};
 
 impl Lanes {
-    /// Brings what a sandbox changed into reality, if its gate is open.
+    /// Brings what a sandbox changed into reality, if its gate is open. Where reality moves on while the checks run, what
+    /// would come of it now is judged anew, and not without end: somebody may be writing all the time.
     pub(crate) async fn promote(
         &self,
         id: PromotionId,
         which: &str,
         request: PromoteRequest,
     ) -> Result<Promoted, Problem> {
-        let way =
-            if request.dry_run { Way::Through(Gate::None) } else { self.way(id, which, &request).await? };
-        match way {
-            Way::Through(gate) => self.control.promote(id, which, request, gate).await,
-            Way::Ended(promoted) => Ok(*promoted),
+        let mut whys = Vec::new();
+        while whys.len() < ATTEMPTS {
+            let way =
+                if request.dry_run { Way::Through(Gate::None) } else { self.way(id, which, &request).await? };
+            let gate = match way {
+                Way::Through(gate) => gate,
+                Way::Ended(promoted) => return Ok(*promoted),
+            };
+            match self.control.promote(id, which, request.clone(), gate).await? {
+                Passage::Through(promoted) => return Ok(promoted),
+                Passage::MovedOn(why) => whys.push(why.detail),
+            }
         }
+        Err(restless(&self.control.get(which).await?, whys))
     }
 
     async fn way(&self, id: PromotionId, which: &str, request: &PromoteRequest) -> Result<Way, Problem> {
@@ -41,10 +50,13 @@ impl Lanes {
         }
         let planned = PromoteRequest { dry_run: true, ..request.clone() };
         let assessment = match self.control.promote(id, which, planned, Gate::None).await? {
-            Promoted::Planned { assessment } if assessment.is_clear() => assessment,
+            Passage::Through(Promoted::Planned { assessment }) if assessment.is_clear() => assessment,
             // No need to ask the checks.
-            Promoted::Planned { assessment } => return Ok(Way::ended(Promoted::Blocked { assessment })),
-            other => return Ok(Way::ended(other)),
+            Passage::Through(Promoted::Planned { assessment }) => {
+                return Ok(Way::ended(Promoted::Blocked { assessment }));
+            }
+            Passage::Through(other) => return Ok(Way::ended(other)),
+            Passage::MovedOn(why) => return Err(why),
         };
         if assessment.is_nothing() {
             return Ok(Way::ended(Promoted::Planned { assessment }));
@@ -185,8 +197,19 @@ fn undecidable(sandbox: &Sandbox, path: &Text) -> Problem {
         .hint(FORCE)
 }
 
+fn restless(sandbox: &Sandbox, whys: Vec<String>) -> Problem {
+    let (label, times) = (label(sandbox), whys.len());
+    let what = format!("{times} times something changed here while its checks ran");
+    let problem = Problem::new(Code::Conflict, format!("sandbox `{label}` cannot be promoted: {what}"));
+    Problem { causes: whys, ..problem }
+        .hint("promote it again when whatever writes here has come to an end")
+        .hint(FORCE)
+}
+
 fn label(sandbox: &Sandbox) -> String {
     sandbox.name.as_ref().map_or_else(|| sandbox.id.to_string(), ToString::to_string)
 }
 
+/// How often reality may change while the checks run.
+const ATTEMPTS: usize = 3;
 const FORCE: &str = "or promote it all the same, which is recorded: --force";

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::files::listing;
-use crate::home::{Home, Ran};
+use crate::home::{Home, Ran, finish};
+use crate::wait::until;
 use crate::yard::Yard;
 
 #[test]
@@ -155,6 +156,59 @@ fn what_changed_beside_it_counts_too() {
     let done = home.json(&["promote", "box"]);
     assert_eq!(done["status"], "done", "{done}");
     assert_eq!(done["promotion"]["commits"].as_array().unwrap().len(), 1, "{done}");
+}
+
+/// The check waits until its state is allowed to be judged.
+#[test]
+fn what_changes_while_the_checks_run_is_judged_too() {
+    let home = Home::new();
+    let yard = yard(&home);
+    let allowed = home.yard().join("allowed");
+    fs::write(&allowed, "").unwrap();
+    let check = "until grep -q \"<$(cat README)>\" ~/allowed; do sleep 0.1; done; \
+                 test $(cat lines README | grep -c MARK) -le 1";
+    home.exec("box", "sed -i s/one/MARK/ lines");
+    let outside = |state: &str| fs::write(yard.path.join("README"), format!("{state}\n")).unwrap();
+    // Each state is followed by the next while it is judged.
+    let promote = |states: &[&str], judged: usize| {
+        let before = checks_begun(&home);
+        let promoting = home.command(&["promote", "box", "--json", "--check", check]).spawn().unwrap();
+        for at in 0..judged {
+            until("a check of this state", || (checks_begun(&home) > before + at).then_some(()));
+            states.get(at + 1).copied().map(outside).unwrap_or_default();
+            // In place: the sandbox reads this file live, and another one of this name it might not see.
+            let all: String = states[..=at].iter().map(|state| format!("<{state}>\n")).collect();
+            fs::write(&allowed, all).unwrap();
+        }
+        finish(promoting, b"")
+    };
+    let refused = promote(&["readme", "MARK"], 2);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.err().contains("together with what changed here"), "{refused}");
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES);
+
+    outside("begun");
+    let done = promote(&["begun", "ended"], 2);
+    assert_eq!(done.code, 0, "{done}");
+    let answer: Value = serde_json::from_str(&done.out()).unwrap();
+    let verdicts = home.json(&["verdicts"]);
+    let last = verdicts.as_array().unwrap().last().unwrap();
+    assert!(last["id"].is_string() && last["id"] == answer["promotion"]["verdict"], "{done}");
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES.replace("one", "MARK"));
+    home.ok(&["undo"]);
+
+    // Somebody writes all the time.
+    outside("1");
+    let restless = promote(&["1", "2", "3", "4"], 3);
+    assert_eq!(restless.code, 5, "{restless}");
+    assert!(restless.err().contains("3 times something changed here"), "{restless}");
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES);
+}
+
+/// How many states were given to a check so far.
+fn checks_begun(home: &Home) -> usize {
+    let verdicts = fs::read_dir(home.path().join("verdicts")).into_iter().flatten();
+    verdicts.filter(|verdict| verdict.as_ref().unwrap().path().join("check-1.log").exists()).count()
 }
 
 /// A part, or a merge, is a tree that nobody has judged: it is made, judged, and exactly that is promoted.

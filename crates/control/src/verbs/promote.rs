@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use backends::native::{Candidate, Summary};
+use backends::native::{Candidate, Passage, Summary};
 use model::diff::Detail;
 use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
 use model::sandbox::Actor;
@@ -36,7 +36,7 @@ impl Control {
         which: &str,
         request: PromoteRequest,
         gate: Gate,
-    ) -> Result<Promoted, Problem> {
+    ) -> Result<Passage<Promoted>, Problem> {
         if let Some(path) = request.paths.iter().find(|path| !Path::new(path.as_os_str()).is_absolute()) {
             return Err(refusal::relative_path(path));
         }
@@ -85,7 +85,7 @@ impl Control {
             let candidate = Candidate { sandbox, saved, committed, request, made, home, exactly };
             if dry_run {
                 let assessment = control.inner.native.assess(candidate).await?;
-                return Ok(Promoted::Planned { assessment });
+                return Ok(Passage::Through(Promoted::Planned { assessment }));
             }
             let promotion = Promotion {
                 id,
@@ -111,12 +111,17 @@ impl Control {
         &self,
         mut promotion: Promotion,
         candidate: Candidate,
-    ) -> Result<Promoted, Problem> {
+    ) -> Result<Passage<Promoted>, Problem> {
         // Written before anything is touched, so that whoever comes after a crash knows where to look.
         self.write_promotion(&promotion, promotion.actor).await?;
         let applied = self.inner.native.promote(promotion.id, candidate).await;
         let assessment = match applied {
-            Ok(assessment) => assessment,
+            Ok(Passage::Through(assessment)) => assessment,
+            Ok(Passage::MovedOn(why)) => {
+                promotion.state = PromotionState::Failed;
+                self.write_promotion(&promotion, promotion.actor).await?;
+                return Ok(Passage::MovedOn(why));
+            }
             Err(problem) => {
                 self.recover_promotion(promotion).await;
                 return Err(problem);
@@ -131,13 +136,13 @@ impl Control {
             promotion.state = PromotionState::Failed;
         }
         self.write_promotion(&promotion, promotion.actor).await?;
-        Ok(if is_applied {
+        Ok(Passage::Through(if is_applied {
             Promoted::Done { promotion: Box::new(promotion), assessment }
         } else if assessment.is_clear() {
             Promoted::Planned { assessment }
         } else {
             Promoted::Blocked { assessment }
-        })
+        }))
     }
 
     /// What was brought into reality, oldest first.
