@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::files::listing;
 use crate::home::{Home, Ran, finish};
@@ -135,6 +135,49 @@ fn only_what_passed_its_checks_goes_through() {
     home.exec("box", "echo bad > README");
     let forced: Value = home.json(&["promote", "box", "--force"]);
     assert_eq!(forced["promotion"]["forced"], true, "{forced}");
+}
+
+#[test]
+fn a_dry_run_says_what_the_gate_would_say() {
+    let home = Home::new();
+    let yard = yard(&home);
+    fs::write(yard.path.join("zeno.yaml"), "checks: {good: grep -q good README}\n").unwrap();
+    home.ok(&["refresh", "box"]);
+    home.exec("box", "echo bad > README");
+    let foretold = |more: &[&str], code: i32| {
+        let ran = home.zeno(&[&["promote", "box", "--dry-run", "--json"], more].concat());
+        assert_eq!(ran.code, code, "{ran}");
+        let answer: Value = serde_json::from_str(&ran.out()).unwrap();
+        assert_eq!(answer["status"], "planned", "{answer}");
+        answer["gate"].clone()
+    };
+    let refused = |why: &str| {
+        let told = home.zeno(&["promote", "box", "--dry-run"]);
+        assert_eq!(told.code, 4, "{told}");
+        assert!(told.out().contains("would refuse: ") && told.out().contains(why), "{told}");
+        let real = home.zeno(&["promote", "box"]);
+        assert_eq!((real.code, real.err().contains(why)), (4, true), "the real thing says the same: {real}");
+    };
+    let kept = || home.json(&["snapshots"]).as_array().unwrap().len();
+    let before = kept();
+    assert_eq!(foretold(&[], 4)["problem"]["code"], "refused");
+    assert_eq!(kept(), before, "nothing is left of looking");
+    refused("its checks have not been run");
+    assert_eq!(home.zeno(&["verify", "box"]).code, 1);
+    refused("it did not pass `good`");
+    home.exec("box", "echo good > README");
+    refused("has changed since they were run");
+    let checks = |names: &[&str]| json!({"kind": "checks", "checks": names});
+    assert_eq!(foretold(&["--check", "false"], 0), checks(&["good", "check-1"]));
+    assert_eq!(foretold(&["--force"], 0), json!({"kind": "forced", "checks": ["good"]}));
+    let judged = home.json(&["verify", "box"]);
+    assert_eq!(foretold(&[], 0), json!({"kind": "open", "verdict": judged["id"]}));
+    assert_eq!(home.json(&["verdicts"]).as_array().unwrap().len(), 2, "nothing was run");
+    // Beside what changed here nobody has judged it.
+    fs::write(yard.path.join("lines"), "").unwrap();
+    assert_eq!(foretold(&[], 0), checks(&["good"]));
+    let told = home.ok(&["promote", "box", "--dry-run"]);
+    assert!(told.ends_with("would do, if it passes these checks first: good\n"), "{told}");
 }
 
 /// No file was changed on both sides, but together they are a tree that nobody has judged.

@@ -112,7 +112,11 @@ fn what_the_winner_won_by_judges_its_promotion_too() {
     let race = yard.race(&[right], &["--check", TEST, "--promote", "yes"], 0);
     let [winner] = entries(&race);
     assert!(winner["verdict"].is_string(), "{race}");
-    assert_eq!(promoted(&race)["verdict"], winner["verdict"], "exactly what was judged, and nothing is run again");
+    assert_eq!(
+        promoted(&race)["verdict"],
+        winner["verdict"],
+        "exactly what was judged, and nothing is run again"
+    );
     home.ok(&["undo"]);
 
     // Reality has moved on since the state that the race starts from.
