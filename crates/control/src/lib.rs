@@ -22,10 +22,10 @@ pub mod store;
 mod upkeep;
 mod verbs;
 
-pub use backends::native::SealedState;
+pub use backends::native::{Passage, SealedState};
 pub use control::{Control, Error};
 pub use follow::Follow;
 pub use lifecycle::lifecycle_markdown;
 pub use memory::{Conversation, MemoryWatch};
 pub use store::Verdicts;
-pub use verbs::{Gate, Preview, Throwaway};
+pub use verbs::{Gate, Look, Preview, Throwaway};

@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use control::{Gate, Preview, config};
+use control::{Gate, Look, Passage, Preview, config};
 use model::config::Check;
 use model::exec::Text;
-use model::promotion::{Action, Assessment, PromoteRequest, Promoted};
-use model::snapshot::SnapshotReason;
+use model::promotion::{Action, Assessment, Foretold, PromoteRequest, Promoted};
 use model::verdict::{Judgement, VerifyRequest};
 use model::{Code, Problem, PromotionId, Sandbox, Verdict};
 
@@ -15,66 +14,116 @@ use crate::verify::{Judging, room};
 use crate::{Lanes, Standing};
 
 impl Lanes {
-    /// Brings what a sandbox changed into reality, if its gate is open.
+    /// Brings what a sandbox changed into reality, if its gate is open. Where reality moves on while the checks run, what
+    /// would come of it now is judged anew, and not without end: somebody may be writing all the time.
     pub(crate) async fn promote(
         &self,
         id: PromotionId,
         which: &str,
         request: PromoteRequest,
     ) -> Result<Promoted, Problem> {
-        let way =
-            if request.dry_run { Way::Through(Gate::None) } else { self.way(id, which, &request).await? };
-        match way {
-            Way::Through(gate) => self.control.promote(id, which, request, gate).await,
-            Way::Ended(promoted) => Ok(*promoted),
+        let sandbox = self.control.get(which).await?;
+        if request.dry_run {
+            return self.foretell(&sandbox, request).await;
         }
+        let mut whys = Vec::new();
+        while whys.len() < ATTEMPTS {
+            let gate = match self.way(&sandbox, &request).await? {
+                Way::Through(gate) => gate,
+                Way::Ended(promoted) => return Ok(*promoted),
+            };
+            match self.control.promote(id, which, request.clone(), gate).await? {
+                Passage::Through(promoted) => return Ok(promoted),
+                Passage::MovedOn(why) => whys.push(why.detail),
+            }
+        }
+        Err(restless(&sandbox, whys))
     }
 
-    async fn way(&self, id: PromotionId, which: &str, request: &PromoteRequest) -> Result<Way, Problem> {
-        let sandbox = self.control.get(which).await?;
-        let checks = self.asked(&sandbox, request).await?;
+    /// What would be done, and what the gate would say to it.
+    async fn foretell(&self, sandbox: &Sandbox, request: PromoteRequest) -> Result<Promoted, Problem> {
+        let checks = self.asked(sandbox, &request).await?;
+        let look = self.control.look(&sandbox.id.to_string(), request.clone()).await?;
+        let outlook = if look.assessment.is_clear() && !look.assessment.is_nothing() {
+            self.outlook(sandbox, &checks, &request, &look).await?
+        } else {
+            Outlook::Open(Gate::None)
+        };
+        let names = || checks.iter().map(|check| check.name.clone()).collect();
+        let gate = match outlook {
+            Outlook::Open(Gate::None) => None,
+            Outlook::Open(Gate::Forced) => Some(Foretold::Forced { checks: names() }),
+            Outlook::Open(Gate::Passed { verdict, .. } | Gate::Previewed { verdict, .. }) => {
+                Some(Foretold::Open { verdict })
+            }
+            Outlook::Judge | Outlook::Preview => Some(Foretold::Checks { checks: names() }),
+            Outlook::Closed(problem) => Some(Foretold::Closed { problem }),
+        };
+        Ok(Promoted::Planned { assessment: look.assessment, gate })
+    }
+
+    async fn way(&self, sandbox: &Sandbox, request: &PromoteRequest) -> Result<Way, Problem> {
+        // Each time: what changed here may be what is asked.
+        let checks = self.asked(sandbox, request).await?;
         if checks.is_empty() {
             return Ok(Way::Through(Gate::None));
         }
         if request.force {
             return Ok(Way::Through(Gate::Forced));
         }
-        let planned = PromoteRequest { dry_run: true, ..request.clone() };
-        let assessment = match self.control.promote(id, which, planned, Gate::None).await? {
-            Promoted::Planned { assessment } if assessment.is_clear() => assessment,
-            // No need to ask the checks.
-            Promoted::Planned { assessment } => return Ok(Way::ended(Promoted::Blocked { assessment })),
-            other => return Ok(Way::ended(other)),
-        };
-        if assessment.is_nothing() {
-            return Ok(Way::ended(Promoted::Planned { assessment }));
+        let look = self.control.look(&sandbox.id.to_string(), request.clone()).await?;
+        // No need to ask the checks.
+        if !look.assessment.is_clear() {
+            return Ok(Way::ended(Promoted::Blocked { assessment: look.assessment }));
         }
-        if is_as_sealed(&assessment) && !self.control.is_behind(which).await? {
-            return self.gate(&sandbox, &checks, request).await.map(Way::Through);
+        if look.assessment.is_nothing() {
+            return Ok(Way::ended(Promoted::Planned { assessment: look.assessment, gate: None }));
         }
-        self.preview(&sandbox, &checks, request, &assessment).await
+        match self.outlook(sandbox, &checks, request, &look).await? {
+            Outlook::Open(gate) => Ok(Way::Through(gate)),
+            Outlook::Judge => {
+                let verdict = self.judge(sandbox, &checks, judging(request)).await?;
+                passed(&verdict, sandbox).map(Way::Through)
+            }
+            Outlook::Preview => self.preview(sandbox, &checks, request).await,
+            Outlook::Closed(problem) => Err(problem),
+        }
     }
 
-    /// Of the state as it was sealed.
-    async fn gate(
+    /// What is known before anything is run.
+    async fn outlook(
         &self,
         sandbox: &Sandbox,
         checks: &[Check],
         request: &PromoteRequest,
-    ) -> Result<Gate, Problem> {
-        if !request.commands.is_empty() {
-            return passed(&self.judge(sandbox, checks, judging(request)).await?, sandbox);
+        look: &Look,
+    ) -> Result<Outlook, Problem> {
+        if checks.is_empty() {
+            return Ok(Outlook::Open(Gate::None));
         }
-        let which = sandbox.id.to_string();
-        let snapshot = self.control.seal_for(&which, SnapshotReason::Verify, request.actor).await?;
-        match self.standing(snapshot.id, checks).await? {
-            Standing::NoChecksDeclared => Ok(Gate::None),
-            Standing::Passed(verdict) | Standing::Failed(verdict) => passed(&verdict, sandbox),
-            Standing::Missing => Err(closed(sandbox, "its checks have not been run")),
-            Standing::Void(_) => {
-                Err(closed(sandbox, "it, or what its checks ask, has changed since they were run"))
+        if request.force {
+            return Ok(Outlook::Open(Gate::Forced));
+        }
+        if !is_as_sealed(&look.assessment) || self.control.is_behind(&sandbox.id.to_string()).await? {
+            return Ok(match unseeable(&look.assessment) {
+                Some(path) => Outlook::Closed(undecidable(sandbox, path)),
+                None => Outlook::Preview,
+            });
+        }
+        let runs_them = !request.commands.is_empty();
+        Ok(match self.standing(sandbox.id, look.digest, checks).await? {
+            Standing::NoChecksDeclared => Outlook::Open(Gate::None),
+            Standing::Passed(verdict) => {
+                Outlook::Open(Gate::Passed { digest: verdict.digest, verdict: verdict.id })
             }
-        }
+            Standing::Failed(_) | Standing::Missing | Standing::Void(_) if runs_them => Outlook::Judge,
+            Standing::Failed(verdict) => Outlook::Closed(not_passed(sandbox, &verdict)),
+            Standing::Missing => Outlook::Closed(closed(sandbox, "its checks have not been run")),
+            Standing::Void(_) => {
+                let why = "it, or what its checks ask, has changed since they were run";
+                Outlook::Closed(closed(sandbox, why))
+            }
+        })
     }
 
     /// Merged with what changed here, beside it, or only a part of it: nobody has seen that yet, so it is made and judged
@@ -84,11 +133,7 @@ impl Lanes {
         sandbox: &Sandbox,
         checks: &[Check],
         request: &PromoteRequest,
-        assessment: &Assessment,
     ) -> Result<Way, Problem> {
-        if let Some(path) = unseeable(assessment) {
-            return Err(undecidable(sandbox, path));
-        }
         let snapshot = match self.control.preview(&sandbox.id.to_string(), request.clone()).await? {
             Preview::Made(snapshot) => snapshot,
             Preview::Blocked(assessment) => return Ok(Way::ended(Promoted::Blocked { assessment })),
@@ -127,6 +172,16 @@ impl Way {
     }
 }
 
+/// How the gate stands.
+enum Outlook {
+    Open(Gate),
+    /// The checks have to be run on the state as it was sealed.
+    Judge,
+    /// The checks have to be run on what would come of it.
+    Preview,
+    Closed(Problem),
+}
+
 /// Is what would be promoted what the sandbox has, all of it and nothing else?
 fn is_as_sealed(assessment: &Assessment) -> bool {
     let counts = assessment.counts();
@@ -148,10 +203,12 @@ fn judging(request: &PromoteRequest) -> Judging {
 fn passed(verdict: &Verdict, sandbox: &Sandbox) -> Result<Gate, Problem> {
     match verdict.outcome {
         Judgement::Pass => Ok(Gate::Passed { digest: verdict.digest, verdict: verdict.id }),
-        Judgement::Fail | Judgement::Inconclusive => {
-            Err(closed(sandbox, &format!("it did not pass {}", failed(verdict))))
-        }
+        Judgement::Fail | Judgement::Inconclusive => Err(not_passed(sandbox, verdict)),
     }
+}
+
+fn not_passed(sandbox: &Sandbox, verdict: &Verdict) -> Problem {
+    closed(sandbox, &format!("it did not pass {}", failed(verdict)))
 }
 
 fn failed(verdict: &Verdict) -> String {
@@ -184,8 +241,19 @@ fn undecidable(sandbox: &Sandbox, path: &Text) -> Problem {
         .hint(FORCE)
 }
 
+fn restless(sandbox: &Sandbox, whys: Vec<String>) -> Problem {
+    let (label, times) = (label(sandbox), whys.len());
+    let what = format!("{times} times something changed here while its checks ran");
+    let problem = Problem::new(Code::Conflict, format!("sandbox `{label}` cannot be promoted: {what}"));
+    Problem { causes: whys, ..problem }
+        .hint("promote it again when whatever writes here has come to an end")
+        .hint(FORCE)
+}
+
 fn label(sandbox: &Sandbox) -> String {
     sandbox.name.as_ref().map_or_else(|| sandbox.id.to_string(), ToString::to_string)
 }
 
+/// How often reality may change while the checks run.
+const ATTEMPTS: usize = 3;
 const FORCE: &str = "or promote it all the same, which is recorded: --force";

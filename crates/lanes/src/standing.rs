@@ -2,9 +2,8 @@
 
 use control::Verdicts;
 use model::config::Check;
-use model::diff::Detail;
 use model::verdict::Judgement;
-use model::{Problem, SnapshotId, Verdict};
+use model::{Digest, Problem, SandboxId, Verdict};
 
 use crate::{Lanes, definition};
 
@@ -24,13 +23,13 @@ pub enum Standing {
 }
 
 impl Lanes {
-    /// How a snapshot stands under these checks.
-    pub(crate) async fn standing(&self, snapshot: SnapshotId, checks: &[Check]) -> Result<Standing, Problem> {
-        if checks.is_empty() {
-            return Ok(Standing::NoChecksDeclared);
-        }
-        let sandbox = self.control.get_snapshot(&snapshot.to_string()).await?.sandbox;
-        let digest = self.control.sealed_state(snapshot, Detail::Paths).await?.digest;
+    /// How a state of a sandbox stands under these checks.
+    pub(crate) async fn standing(
+        &self,
+        sandbox: SandboxId,
+        digest: Digest,
+        checks: &[Check],
+    ) -> Result<Standing, Problem> {
         let on_state = self.control.verdicts(Verdicts::On(digest)).await?;
         let of_sandbox = self.control.verdicts(Verdicts::Of(sandbox)).await?;
         Ok(stands(&on_state, of_sandbox, checks))
@@ -64,7 +63,7 @@ fn stands(on_state: &[Verdict], mut of_sandbox: Vec<Verdict>, checks: &[Check]) 
 #[cfg(test)]
 mod tests {
     use model::verdict::CheckResult;
-    use model::{SandboxId, VerdictId};
+    use model::{SnapshotId, VerdictId};
 
     use super::*;
 
@@ -84,7 +83,7 @@ mod tests {
             sandbox: SandboxId::from_bits(1),
             sandbox_name: None,
             snapshot: SnapshotId::from_bits(1),
-            digest: model::Digest([0; 32]),
+            digest: Digest([0; 32]),
             excluded: Vec::new(),
             checks: checks.iter().map(result).collect(),
             caveats: Vec::new(),

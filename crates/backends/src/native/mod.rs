@@ -47,7 +47,7 @@ use store::Stored;
 pub use engine::promote::{Purpose, Summary};
 pub use host::doctor;
 pub use problem::NativeError;
-pub use promote::Candidate;
+pub use promote::{Candidate, Passage};
 pub use rebase::{Rebase, Rebased};
 pub use snapshot::Saved;
 pub use squash::{Change, DEEPEST};

@@ -58,6 +58,8 @@ pub enum NativeError {
         "no check has judged what would come of it (merged with changes made here: {merged}, left as they are: {left})"
     )]
     Unjudged { merged: u64, left: u64 },
+    #[error("`{}`{} changed here, and no check has seen that", path.display(), others(*.more))]
+    MovedBeside { path: PathBuf, more: u64 },
     #[error("could not lay what the sandbox changed over the present")]
     Lay(#[source] PromoteError),
     #[error("the workspace changes all the time")]
@@ -127,8 +129,10 @@ impl From<NativeError> for Problem {
             NativeError::Commits(_) | NativeError::Promote(PromoteError::Commits(_)) => {
                 Self::from_error(Code::Refused, &error).hint("promote the files without them: --no-commits")
             }
-            NativeError::Unjudged { .. } => Self::from_error(Code::Conflict, &error)
-                .hint("something changed here while the checks ran: promote it again"),
+            NativeError::Unjudged { .. } | NativeError::MovedBeside { .. } => {
+                Self::from_error(Code::Conflict, &error)
+                    .hint("something changed here while the checks ran: promote it again")
+            }
             NativeError::Restless => Self::from_error(Code::Conflict, &error)
                 .hint("try again when whatever writes in it has come to an end"),
             NativeError::NotFrozen => {
@@ -151,4 +155,8 @@ impl From<NativeError> for Problem {
 
 fn list(missing: &[Unenforceable]) -> String {
     missing.iter().map(|missing| flag(missing.controller)).collect::<Vec<_>>().join(", ")
+}
+
+fn others(more: u64) -> String {
+    if more == 0 { String::new() } else { format!(" and {more} more") }
 }

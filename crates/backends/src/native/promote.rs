@@ -36,6 +36,14 @@ pub struct Candidate {
     pub exactly: bool,
 }
 
+/// What comes of a promotion through which only exactly what was judged may go.
+#[derive(Clone, Debug)]
+pub enum Passage<T> {
+    Through(T),
+    /// Reality has changed since, so nothing was done, and this says why. Judged anew, it may go through.
+    MovedOn(Problem),
+}
+
 impl Native {
     /// What a promotion would do. Changes nothing.
     pub async fn assess(&self, candidate: Candidate) -> Result<Assessment, Problem> {
@@ -45,10 +53,20 @@ impl Native {
     }
 
     /// Promotes, all or nothing, if nothing stands in the way and anything is to be done.
-    pub async fn promote(&self, id: PromotionId, candidate: Candidate) -> Result<Assessment, Problem> {
+    pub async fn promote(
+        &self,
+        id: PromotionId,
+        candidate: Candidate,
+    ) -> Result<Passage<Assessment>, Problem> {
         let native = self.clone();
         let work = tokio::task::spawn_blocking(move || native.0.weigh(&candidate, Some(id)));
-        Ok(work.await.map_err(NativeError::from)??)
+        match work.await.map_err(NativeError::from)? {
+            Ok(assessment) => Ok(Passage::Through(assessment)),
+            Err(error @ (NativeError::Unjudged { .. } | NativeError::MovedBeside { .. })) => {
+                Ok(Passage::MovedOn(error.into()))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Takes a promotion back, unless something it touched has changed since.
@@ -136,19 +154,32 @@ impl Inner {
             // Whoever names paths wants no more than these.
             Commits::Bring | Commits::Leave => assessed,
         };
-        let changes = assessed.report.counts();
         if let Some(id) = promotion
             && assessed.report.is_clear()
             && !assessed.report.is_nothing()
         {
-            let unnamed = assessed.report.left_out.unnamed;
-            if candidate.exactly && (changes.merged + changes.kept + unnamed > 0) {
-                return Err(NativeError::Unjudged { merged: changes.merged, left: changes.kept + unnamed });
+            if candidate.exactly {
+                self.is_as_judged(&candidate.saved, &assessed.report)?;
             }
             let folder = self.promotion(id);
             apply(&assessed, &folder, &mut |_step| ())?;
         }
         Ok(assessed.report)
+    }
+
+    /// Would all of the workspace be what was judged? Checks take their time, and what changes beside the promoted paths
+    /// meanwhile shows in none of them. Asked in the turn of the promotion, right before it is applied.
+    fn is_as_judged(&self, saved: &Saved, report: &Assessment) -> Result<(), NativeError> {
+        let (changes, unnamed) = (report.counts(), report.left_out.unnamed);
+        if changes.merged + changes.kept + unnamed > 0 {
+            return Err(NativeError::Unjudged { merged: changes.merged, left: changes.kept + unnamed });
+        }
+        let Some(frozen) = &saved.0.frozen else { return Ok(()) };
+        let (paths, total) = self.captures.behind(frozen, 1)?;
+        match paths.into_iter().next() {
+            Some(path) => Err(NativeError::MovedBeside { path, more: total - 1 }),
+            None => Ok(()),
+        }
     }
 
     fn promotion(&self, id: PromotionId) -> PathBuf {

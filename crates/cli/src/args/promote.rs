@@ -53,7 +53,8 @@ pub(crate) struct Promote {
     /// Promote, too, what executes here by itself: editor tasks, .envrc, hooks of tools
     #[arg(long)]
     pub(crate) allow_executes: bool,
-    /// First run this on a copy of the sealed state, besides the checks of zeno.yaml (repeatable)
+    /// First run this on a copy of the sealed state, besides the checks of zeno.yaml, unless all of them passed on exactly
+    /// this state before (repeatable)
     #[arg(long = "check", value_name = "CMD")]
     pub(crate) commands: Vec<String>,
     /// Promote although the checks of zeno.yaml have not passed; it is recorded

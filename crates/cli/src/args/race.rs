@@ -33,7 +33,8 @@ pub(crate) struct Race {
     /// Start from this sandbox or snapshot instead of the workspace as it is now
     #[arg(long, value_name = "SANDBOX|SNAPSHOT")]
     pub(crate) from: Option<String>,
-    /// A line for `sh` that has to exit with 0, instead of the checks of zeno.yaml (repeatable)
+    /// A line for `sh` that has to exit with 0, instead of the checks of zeno.yaml; the winner is promoted if it passes both
+    /// (repeatable)
     #[arg(long = "check", value_name = "CMD")]
     pub(crate) commands: Vec<String>,
     /// A line for `sh` that prints a number: the more, the better

@@ -1,9 +1,11 @@
 //! What a promotion does, path by path, and what stands in its way.
 
 use jiff::Timestamp;
+use model::Name;
 use model::exec::Text;
 use model::promotion::{
-    Action, Assessment, CommitRef, Conflict, Counts, Did, LeftOut, Promoted, Promotion, PromotionState, Side,
+    Action, Assessment, CommitRef, Conflict, Counts, Did, Foretold, LeftOut, Promoted, Promotion,
+    PromotionState, Side,
 };
 
 use super::paint::Paint;
@@ -26,19 +28,41 @@ pub(crate) fn promoted(promoted: &Promoted, sandbox: &Which, paint: Paint) -> St
         Promoted::Already { promotion } => {
             format!("promoted before as {}  (take it back: zeno undo {})\n", promotion.id, promotion.id)
         }
-        Promoted::Planned { assessment } => {
+        Promoted::Planned { assessment, gate } => {
             let what = actions(assessment, paint)
                 + &commits(&assessment.commits)
                 + &in_the_way(assessment, sandbox, paint)
                 + &left_out(assessment);
             match (assessment.is_nothing(), assessment.is_clear()) {
                 (true, true) => what + "nothing to promote\n",
-                (false, true) => what + "nothing was changed: this is what `zeno promote` would do\n",
+                (false, true) => what + &foretold(gate.as_ref()),
                 (_, false) => what,
             }
         }
         Promoted::Blocked { assessment } => {
             in_the_way(assessment, sandbox, paint) + &left_out(assessment) + "nothing was changed\n"
+        }
+    }
+}
+
+/// What would become of it at the gate.
+fn foretold(gate: Option<&Foretold>) -> String {
+    let this = "nothing was changed: this is what `zeno promote` would do";
+    let listed = |checks: &[Name]| checks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match gate {
+        None => format!("{this}\n"),
+        Some(Foretold::Open { verdict }) => format!("{this}; its checks have passed ({verdict})\n"),
+        Some(Foretold::Checks { checks }) => {
+            format!("{this}, if it passes these checks first: {}\n", listed(checks))
+        }
+        Some(Foretold::Forced { checks }) => {
+            format!("{this}, whatever these checks say: {}\n", listed(checks))
+        }
+        Some(Foretold::Closed { problem }) => {
+            let hints = problem.hints.iter().map(|hint| format!("  try: {}\n", clean(hint)));
+            let why = clean(&problem.detail);
+            format!("nothing was changed, and `zeno promote` would refuse: {why}\n")
+                + &hints.collect::<String>()
         }
     }
 }

@@ -166,7 +166,7 @@ fn way(ahead: &[Stage], done: &Promoted) -> String {
         .collect();
     let names = names.join(", ");
     match done {
-        Promoted::Planned { assessment } if assessment.counts().is_nothing() => {
+        Promoted::Planned { assessment, .. } if assessment.counts().is_nothing() => {
             format!("so none of these stages was entered: {names}\n")
         }
         Promoted::Blocked { .. } => format!("none of these stages was entered: {names}\n"),

@@ -39,7 +39,12 @@ pub(crate) async fn race(typed: &args::Race, invocation: &Invocation) -> Result<
     };
     let promoted = match chosen {
         Some(sandbox) if consents(typed.promote, sandbox, invocation.form)? => {
-            let request = PromoteRequest { context: caller.whole_context(), ..PromoteRequest::default() };
+            let request = PromoteRequest {
+                // What it won by: merged with what changed here meanwhile, it has to pass that again.
+                commands: typed.commands.clone(),
+                context: caller.whole_context(),
+                ..PromoteRequest::default()
+            };
             let which = Which::from(sandbox);
             let Some(walked) = walk::walk(&api, Start::Sandbox(&which), request, invocation).await? else {
                 return Ok(walk::left());

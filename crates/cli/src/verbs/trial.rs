@@ -154,7 +154,7 @@ impl Tried<'_> {
     async fn promoted(&self, code: u8, walked: Walked) -> Result<u8, Failure> {
         let rest = match &walked.promoted {
             Promoted::Done { assessment, .. }
-            | Promoted::Planned { assessment }
+            | Promoted::Planned { assessment, .. }
             | Promoted::Blocked { assessment } => has_rest(&assessment.left_out),
             Promoted::Already { .. } => false,
         };

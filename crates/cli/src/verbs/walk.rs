@@ -2,7 +2,9 @@
 
 use model::PromotionId;
 use model::problem::Exit;
-use model::promotion::{AdvanceRequest, Assessment, PromoteRequest, PromoteStep, Promoted, Stopped, Walked};
+use model::promotion::{
+    AdvanceRequest, Assessment, Foretold, PromoteRequest, PromoteStep, Promoted, Stopped, Walked,
+};
 use model::sandbox::Actor;
 use server::client::ClientError;
 use tokio::signal::unix::{SignalKind, signal};
@@ -51,7 +53,12 @@ pub(super) fn exit(walked: &Walked) -> u8 {
         (Some(Stopped::Failed { .. }), _) => Exit::Failed as u8,
         (Some(Stopped::Approval { .. }), _) => Exit::Refused as u8,
         (None, Promoted::Done { .. } | Promoted::Already { .. }) => DONE,
-        (None, Promoted::Planned { assessment } | Promoted::Blocked { assessment }) => exit_of(assessment),
+        (None, Promoted::Planned { gate: Some(Foretold::Closed { problem }), .. }) => {
+            problem.code.exit() as u8
+        }
+        (None, Promoted::Planned { assessment, .. } | Promoted::Blocked { assessment }) => {
+            exit_of(assessment)
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::files::listing;
-use crate::home::{Home, Ran};
+use crate::home::{Home, Ran, finish};
+use crate::wait::until;
 use crate::yard::Yard;
 
 #[test]
@@ -136,6 +137,49 @@ fn only_what_passed_its_checks_goes_through() {
     assert_eq!(forced["promotion"]["forced"], true, "{forced}");
 }
 
+#[test]
+fn a_dry_run_says_what_the_gate_would_say() {
+    let home = Home::new();
+    let yard = yard(&home);
+    fs::write(yard.path.join("zeno.yaml"), "checks: {good: grep -q good README}\n").unwrap();
+    home.ok(&["refresh", "box"]);
+    home.exec("box", "echo bad > README");
+    let foretold = |more: &[&str], code: i32| {
+        let ran = home.zeno(&[&["promote", "box", "--dry-run", "--json"], more].concat());
+        assert_eq!(ran.code, code, "{ran}");
+        let answer: Value = serde_json::from_str(&ran.out()).unwrap();
+        assert_eq!(answer["status"], "planned", "{answer}");
+        answer["gate"].clone()
+    };
+    let refused = |why: &str| {
+        let told = home.zeno(&["promote", "box", "--dry-run"]);
+        assert_eq!(told.code, 4, "{told}");
+        assert!(told.out().contains("would refuse: ") && told.out().contains(why), "{told}");
+        let real = home.zeno(&["promote", "box"]);
+        assert_eq!((real.code, real.err().contains(why)), (4, true), "the real thing says the same: {real}");
+    };
+    let kept = || home.json(&["snapshots"]).as_array().unwrap().len();
+    let before = kept();
+    assert_eq!(foretold(&[], 4)["problem"]["code"], "refused");
+    assert_eq!(kept(), before, "nothing is left of looking");
+    refused("its checks have not been run");
+    assert_eq!(home.zeno(&["verify", "box"]).code, 1);
+    refused("it did not pass `good`");
+    home.exec("box", "echo good > README");
+    refused("has changed since they were run");
+    let checks = |names: &[&str]| json!({"kind": "checks", "checks": names});
+    assert_eq!(foretold(&["--check", "false"], 0), checks(&["good", "check-1"]));
+    assert_eq!(foretold(&["--force"], 0), json!({"kind": "forced", "checks": ["good"]}));
+    let judged = home.json(&["verify", "box"]);
+    assert_eq!(foretold(&[], 0), json!({"kind": "open", "verdict": judged["id"]}));
+    assert_eq!(home.json(&["verdicts"]).as_array().unwrap().len(), 2, "nothing was run");
+    // Beside what changed here nobody has judged it.
+    fs::write(yard.path.join("lines"), "").unwrap();
+    assert_eq!(foretold(&[], 0), checks(&["good"]));
+    let told = home.ok(&["promote", "box", "--dry-run"]);
+    assert!(told.ends_with("would do, if it passes these checks first: good\n"), "{told}");
+}
+
 /// No file was changed on both sides, but together they are a tree that nobody has judged.
 #[test]
 fn what_changed_beside_it_counts_too() {
@@ -155,6 +199,59 @@ fn what_changed_beside_it_counts_too() {
     let done = home.json(&["promote", "box"]);
     assert_eq!(done["status"], "done", "{done}");
     assert_eq!(done["promotion"]["commits"].as_array().unwrap().len(), 1, "{done}");
+}
+
+/// The check waits until its state is allowed to be judged.
+#[test]
+fn what_changes_while_the_checks_run_is_judged_too() {
+    let home = Home::new();
+    let yard = yard(&home);
+    let allowed = home.yard().join("allowed");
+    fs::write(&allowed, "").unwrap();
+    let check = "until grep -q \"<$(cat README)>\" ~/allowed; do sleep 0.1; done; \
+                 test $(cat lines README | grep -c MARK) -le 1";
+    home.exec("box", "sed -i s/one/MARK/ lines");
+    let outside = |state: &str| fs::write(yard.path.join("README"), format!("{state}\n")).unwrap();
+    // Each state is followed by the next while it is judged.
+    let promote = |states: &[&str], judged: usize| {
+        let before = checks_begun(&home);
+        let promoting = home.command(&["promote", "box", "--json", "--check", check]).spawn().unwrap();
+        for at in 0..judged {
+            until("a check of this state", || (checks_begun(&home) > before + at).then_some(()));
+            states.get(at + 1).copied().map(outside).unwrap_or_default();
+            // In place: the sandbox reads this file live, and another one of this name it might not see.
+            let all: String = states[..=at].iter().map(|state| format!("<{state}>\n")).collect();
+            fs::write(&allowed, all).unwrap();
+        }
+        finish(promoting, b"")
+    };
+    let refused = promote(&["readme", "MARK"], 2);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.err().contains("together with what changed here"), "{refused}");
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES);
+
+    outside("begun");
+    let done = promote(&["begun", "ended"], 2);
+    assert_eq!(done.code, 0, "{done}");
+    let answer: Value = serde_json::from_str(&done.out()).unwrap();
+    let verdicts = home.json(&["verdicts"]);
+    let last = verdicts.as_array().unwrap().last().unwrap();
+    assert!(last["id"].is_string() && last["id"] == answer["promotion"]["verdict"], "{done}");
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES.replace("one", "MARK"));
+    home.ok(&["undo"]);
+
+    // Somebody writes all the time.
+    outside("1");
+    let restless = promote(&["1", "2", "3", "4"], 3);
+    assert_eq!(restless.code, 5, "{restless}");
+    assert!(restless.err().contains("3 times something changed here"), "{restless}");
+    assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES);
+}
+
+/// How many states were given to a check so far.
+fn checks_begun(home: &Home) -> usize {
+    let verdicts = fs::read_dir(home.path().join("verdicts")).into_iter().flatten();
+    verdicts.filter(|verdict| verdict.as_ref().unwrap().path().join("check-1.log").exists()).count()
 }
 
 /// A part, or a merge, is a tree that nobody has judged: it is made, judged, and exactly that is promoted.

@@ -104,6 +104,61 @@ fn the_winner_becomes_real_and_nobody_else() {
 }
 
 #[test]
+fn what_the_winner_won_by_judges_its_promotion_too() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let right = ("right", "sed -i 's/-/+/' lib.sh; echo right > notes");
+    let promoted = |race: &Value| race["promoted"]["promotion"].clone();
+    let race = yard.race(&[right], &["--check", TEST, "--promote", "yes"], 0);
+    let [winner] = entries(&race);
+    assert!(winner["verdict"].is_string(), "{race}");
+    assert_eq!(
+        promoted(&race)["verdict"],
+        winner["verdict"],
+        "exactly what was judged, and nothing is run again"
+    );
+    home.ok(&["undo"]);
+
+    // Reality has moved on since the state that the race starts from.
+    assert_eq!(yard.zeno(&["create", "--name", "box"]).code, 0);
+    home.ok(&["snapshot", "box", "--name", "start"]);
+    let one = format!("{TEST}; test $(cat gone notes 2>/dev/null | wc -l) -le 2");
+    let options = ["--from", "start", "--check", &one, "--promote", "yes"];
+    let before = yard.head();
+    fs::write(yard.repository.join("gone"), "x\ny\n").unwrap();
+    let tried = ["race", "--try", "right=sed -i s/-/+/ lib.sh; echo right > notes"];
+    let refused = yard.zeno(&[&tried[..], &options].concat());
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.err().contains("together with what changed here"), "{refused}");
+    assert!(refused.err().contains("did not pass `check-1`"), "{refused}");
+    assert!(!yard.repository.join("notes").exists());
+    fs::write(yard.repository.join("gone"), "y\n").unwrap();
+    let race = yard.race(&[right], &options, 0);
+    let [winner] = entries(&race);
+    let verdict = promoted(&race)["verdict"].clone();
+    assert!(verdict.is_string() && verdict != winner["verdict"], "{race}");
+    let all = home.json(&["verdicts"]);
+    let judged = all.as_array().unwrap().iter().find(|judged| judged["id"] == verdict).unwrap();
+    assert_eq!((&judged["outcome"], &judged["checks"][0]["run"]), (&json!("pass"), &json!(one)), "{judged}");
+    home.ok(&["undo"]);
+    fs::write(yard.repository.join("gone"), "x\n").unwrap();
+    assert_eq!(yard.head(), before);
+
+    // The checks of zeno.yaml are asked besides: a race opens no gate that they would close.
+    let declare = |line: &str| {
+        fs::write(yard.repository.join("zeno.yaml"), format!("checks: {{declared: {line}}}\n")).unwrap();
+    };
+    declare("grep -q right notes");
+    let race = yard.race(&[right], &["--check", TEST, "--promote", "yes"], 0);
+    assert!(promoted(&race)["verdict"].is_string(), "{race}");
+    home.ok(&["undo"]);
+    declare("grep -q wrong notes");
+    let refused = yard.zeno(&[&tried[..], &["--check", TEST, "--promote", "yes"]].concat());
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.err().contains("did not pass `declared`"), "{refused}");
+}
+
+#[test]
 fn a_patch_a_branch_and_a_sandbox_race_each_other() {
     let home = Home::new();
     let yard = Yard::new(&home);

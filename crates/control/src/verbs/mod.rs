@@ -24,5 +24,5 @@ mod walks;
 
 pub(crate) use destroy::Why;
 pub use judge::Throwaway;
-pub use promote::Gate;
+pub use promote::{Gate, Look};
 pub use refresh::Preview;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use backends::native::{Candidate, Summary};
+use backends::native::{Candidate, Passage, Summary};
 use model::diff::Detail;
-use model::promotion::{PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
+use model::promotion::{Assessment, PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
 use model::sandbox::Actor;
 use model::{Code, Digest, Problem, PromotionId, SnapshotId, VerdictId};
 
+use super::snapshot::Sealed;
 use crate::control::Control;
 use crate::names::{self, Known, Noun};
 use crate::recovery::logged;
@@ -27,7 +28,36 @@ pub enum Gate {
     Previewed { snapshot: SnapshotId, verdict: VerdictId },
 }
 
+/// What a promotion would do, and with which state.
+#[derive(Clone, Debug)]
+pub struct Look {
+    pub assessment: Assessment,
+    /// Of what the sandbox has now.
+    pub digest: Digest,
+}
+
 impl Control {
+    /// What a promotion would do. Seals what a sandbox has written, and changes nothing.
+    pub async fn look(&self, which: &str, request: PromoteRequest) -> Result<Look, Problem> {
+        absolute(&request)?;
+        let slot = self.find(which, VERB).await?;
+        let control = self.clone();
+        self.to_the_end(async move {
+            let _turn = slot.turn.lock().await;
+            let _layers = control.inner.layers.read().await;
+            let record = control.record(&slot).await?;
+            let Sealed { saved, request: made_with, .. } = control.seal(&slot, &record).await?;
+            let digest = control.inner.native.sealed_state(&saved, Detail::Paths).await?.digest;
+            let home = made_with.context.home().map(Path::to_owned);
+            let (sandbox, made) = (slot.id, record.sandbox.created);
+            let candidate =
+                Candidate { sandbox, saved, committed: None, request, made, home, exactly: false };
+            let assessment = control.inner.native.assess(candidate).await?;
+            Ok(Look { assessment, digest })
+        })
+        .await
+    }
+
     /// Seals what a sandbox has written and brings exactly that into reality, all or nothing. The caller gives the id, to
     /// have written down by then what else is to become of it.
     pub async fn promote(
@@ -36,10 +66,8 @@ impl Control {
         which: &str,
         request: PromoteRequest,
         gate: Gate,
-    ) -> Result<Promoted, Problem> {
-        if let Some(path) = request.paths.iter().find(|path| !Path::new(path.as_os_str()).is_absolute()) {
-            return Err(refusal::relative_path(path));
-        }
+    ) -> Result<Passage<Promoted>, Problem> {
+        absolute(&request)?;
         let slot = self.find(which, VERB).await?;
         let control = self.clone();
         self.to_the_end(async move {
@@ -76,17 +104,13 @@ impl Control {
                 }
                 Gate::Passed { verdict, .. } | Gate::Previewed { verdict, .. } => (Some(*verdict), false),
             };
-            let (actor, dry_run) = (request.actor, request.dry_run);
+            let actor = request.actor;
             let root = saved.workspace().map(Into::into);
             let home = made_with.context.home().map(Path::to_owned);
             let made = record.sandbox.created;
             let exactly = verdict.is_some();
             let sandbox = slot.id;
             let candidate = Candidate { sandbox, saved, committed, request, made, home, exactly };
-            if dry_run {
-                let assessment = control.inner.native.assess(candidate).await?;
-                return Ok(Promoted::Planned { assessment });
-            }
             let promotion = Promotion {
                 id,
                 sandbox,
@@ -111,12 +135,17 @@ impl Control {
         &self,
         mut promotion: Promotion,
         candidate: Candidate,
-    ) -> Result<Promoted, Problem> {
+    ) -> Result<Passage<Promoted>, Problem> {
         // Written before anything is touched, so that whoever comes after a crash knows where to look.
         self.write_promotion(&promotion, promotion.actor).await?;
         let applied = self.inner.native.promote(promotion.id, candidate).await;
         let assessment = match applied {
-            Ok(assessment) => assessment,
+            Ok(Passage::Through(assessment)) => assessment,
+            Ok(Passage::MovedOn(why)) => {
+                promotion.state = PromotionState::Failed;
+                self.write_promotion(&promotion, promotion.actor).await?;
+                return Ok(Passage::MovedOn(why));
+            }
             Err(problem) => {
                 self.recover_promotion(promotion).await;
                 return Err(problem);
@@ -131,13 +160,13 @@ impl Control {
             promotion.state = PromotionState::Failed;
         }
         self.write_promotion(&promotion, promotion.actor).await?;
-        Ok(if is_applied {
+        Ok(Passage::Through(if is_applied {
             Promoted::Done { promotion: Box::new(promotion), assessment }
         } else if assessment.is_clear() {
-            Promoted::Planned { assessment }
+            Promoted::Planned { assessment, gate: None }
         } else {
             Promoted::Blocked { assessment }
-        })
+        }))
     }
 
     /// What was brought into reality, oldest first.
@@ -204,6 +233,11 @@ impl Control {
         let written = self.inner.store.write_promotion(promotion.clone(), actor).await;
         written.map_err(|error| refusal::store(&error))
     }
+}
+
+fn absolute(request: &PromoteRequest) -> Result<(), Problem> {
+    let relative = request.paths.iter().find(|path| !Path::new(path.as_os_str()).is_absolute());
+    relative.map_or(Ok(()), |path| Err(refusal::relative_path(path)))
 }
 
 /// The promotion that is meant, if it can be taken back.

@@ -2,6 +2,7 @@
 
 mod commits;
 mod executes;
+mod gate;
 mod matrix;
 mod walk;
 
@@ -19,6 +20,7 @@ use crate::sandbox::Actor;
 
 pub use commits::{CommitRef, Commits};
 pub use executes::{ExecutesList, ExecutesRule};
+pub use gate::Foretold;
 pub use matrix::{Deed, Ground, Outcome, outcome};
 pub use walk::{Errand, Journey, Plan, PromoteStep, Stopped, Task, Visit, VisitState, Walk, Walked};
 
@@ -95,7 +97,8 @@ pub struct PromoteRequest {
     pub allow_executes: bool,
     /// Only say what would be done.
     pub dry_run: bool,
-    /// Commands that have to exit with 0 on a copy of the sealed state, besides the declared checks. They are run now.
+    /// Commands that have to exit with 0 on a copy of the sealed state, besides the declared checks. All of them are run
+    /// now, unless a verdict says that they passed on exactly this state.
     pub commands: Vec<String>,
     /// Promote although the declared checks have not passed. It is recorded.
     pub force: bool,
@@ -134,7 +137,12 @@ pub enum Promoted {
     /// Reality had it before, and it goes on from there.
     Already { promotion: Box<Promotion> },
     /// Nothing was to be done, or it was only asked what would be.
-    Planned { assessment: Assessment },
+    Planned {
+        assessment: Assessment,
+        /// Absent where nothing is asked of it, or it does not come as far as the gate.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gate: Option<Foretold>,
+    },
     /// Something stands in the way. Nothing was changed.
     Blocked { assessment: Assessment },
 }
