@@ -6,21 +6,24 @@ use std::sync::Arc;
 use control::{Gate, Look, Passage, Preview, config};
 use model::config::Check;
 use model::exec::Text;
-use model::promotion::{Action, Assessment, Foretold, PromoteRequest, Promoted};
-use model::verdict::{Judgement, VerifyRequest};
+use model::promotion::{Action, Assessment, Foretold, PromoteRequest, PromoteStep, Promoted, Unjudged};
+use model::verdict::{Judgement, VerifyRequest, VerifyStep};
 use model::{Code, Problem, PromotionId, Sandbox, Verdict};
 
-use crate::verify::{Judging, room};
-use crate::{Lanes, Standing};
+use crate::suite::Notes;
+use crate::verify::{Judging, nobody_waits, room, step, tell};
+use crate::{Lanes, Standing, Steps};
 
 impl Lanes {
     /// Brings what a sandbox changed into reality, if its gate is open. Where reality moves on while the checks run, what
-    /// would come of it now is judged anew, and not without end: somebody may be writing all the time.
+    /// would come of it now is judged anew, and not without end: somebody may be writing all the time. Who no longer hears the
+    /// steps has the checks ended, and nothing promoted.
     pub(crate) async fn promote(
         &self,
         id: PromotionId,
         which: &str,
         request: PromoteRequest,
+        steps: &Steps<PromoteStep>,
     ) -> Result<Promoted, Problem> {
         let sandbox = self.control.get(which).await?;
         if request.dry_run {
@@ -28,7 +31,11 @@ impl Lanes {
         }
         let mut whys = Vec::new();
         while whys.len() < ATTEMPTS {
-            let gate = match self.way(&sandbox, &request).await? {
+            let way = tokio::select! {
+                way = self.way(&sandbox, &request, steps) => way?,
+                () = steps.closed() => return Err(nobody_waits()),
+            };
+            let gate = match way {
                 Way::Through(gate) => gate,
                 Way::Ended(promoted) => return Ok(*promoted),
             };
@@ -62,7 +69,12 @@ impl Lanes {
         Ok(Promoted::Planned { assessment: look.assessment, gate })
     }
 
-    async fn way(&self, sandbox: &Sandbox, request: &PromoteRequest) -> Result<Way, Problem> {
+    async fn way(
+        &self,
+        sandbox: &Sandbox,
+        request: &PromoteRequest,
+        steps: &Steps<PromoteStep>,
+    ) -> Result<Way, Problem> {
         // Each time: what changed here may be what is asked.
         let checks = self.asked(sandbox, request).await?;
         if checks.is_empty() {
@@ -82,10 +94,11 @@ impl Lanes {
         match self.outlook(sandbox, &checks, request, &look).await? {
             Outlook::Open(gate) => Ok(Way::Through(gate)),
             Outlook::Judge => {
-                let verdict = self.judge(sandbox, &checks, judging(request)).await?;
+                let verdict = self.judge(sandbox, &checks, judging(request, steps)).await?;
+                tell_verdict(steps, &verdict);
                 passed(&verdict, sandbox).map(Way::Through)
             }
-            Outlook::Preview => self.preview(sandbox, &checks, request).await,
+            Outlook::Preview => self.preview(sandbox, &checks, request, steps).await,
             Outlook::Closed(problem) => Err(problem),
         }
     }
@@ -110,7 +123,7 @@ impl Lanes {
                 None => Outlook::Preview,
             });
         }
-        let runs_them = !request.commands.is_empty();
+        let runs_them = !request.commands.is_empty() || request.unjudged == Unjudged::Verify;
         Ok(match self.standing(sandbox.id, look.digest, checks).await? {
             Standing::NoChecksDeclared => Outlook::Open(Gate::None),
             Standing::Passed(verdict) => {
@@ -133,13 +146,15 @@ impl Lanes {
         sandbox: &Sandbox,
         checks: &[Check],
         request: &PromoteRequest,
+        steps: &Steps<PromoteStep>,
     ) -> Result<Way, Problem> {
         let snapshot = match self.control.preview(&sandbox.id.to_string(), request.clone()).await? {
             Preview::Made(snapshot) => snapshot,
             Preview::Blocked(assessment) => return Ok(Way::ended(Promoted::Blocked { assessment })),
         };
         let id = snapshot.id;
-        let verdict = self.judge_snapshot(sandbox, snapshot, checks, judging(request)).await?;
+        let verdict = self.judge_snapshot(sandbox, snapshot, checks, judging(request, steps)).await?;
+        tell_verdict(steps, &verdict);
         match verdict.outcome {
             Judgement::Pass => Ok(Way::Through(Gate::Previewed { snapshot: id, verdict: verdict.id })),
             Judgement::Fail | Judgement::Inconclusive => Err(unfit(sandbox, &verdict)),
@@ -196,8 +211,15 @@ fn unseeable(assessment: &Assessment) -> Option<&Text> {
     paths.find(|path| Path::new(path.as_os_str()).is_absolute())
 }
 
-fn judging(request: &PromoteRequest) -> Judging {
-    Judging { actor: request.actor, room: room(None), notes: Arc::new(|_note| ()) }
+fn judging(request: &PromoteRequest, steps: &Steps<PromoteStep>) -> Judging {
+    let steps = steps.clone();
+    let notes: Notes = Arc::new(move |note| tell(&steps, PromoteStep::Judging { step: step(note) }));
+    Judging { actor: request.actor, room: room(None), notes }
+}
+
+fn tell_verdict(steps: &Steps<PromoteStep>, verdict: &Verdict) {
+    let step = VerifyStep::Verdict { verdict: Box::new(verdict.clone()) };
+    tell(steps, PromoteStep::Judging { step });
 }
 
 fn passed(verdict: &Verdict, sandbox: &Sandbox) -> Result<Gate, Problem> {
