@@ -4,11 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use control::{Gate, Look, Passage, Preview, config};
+use model::caveat::CaveatKind;
 use model::config::Check;
 use model::exec::Text;
-use model::promotion::{Action, Assessment, Foretold, PromoteRequest, PromoteStep, Promoted, Unjudged};
+use model::promotion::{
+    Action, Assessment, Foretold, LeftOut, PromoteRequest, PromoteStep, Promoted, Unjudged,
+};
 use model::verdict::{Judgement, VerifyRequest, VerifyStep};
-use model::{Code, Problem, PromotionId, Sandbox, Verdict};
+use model::{Caveat, Code, Problem, PromotionId, Sandbox, Verdict, VerdictId};
 
 use crate::suite::Notes;
 use crate::verify::{Judging, nobody_waits, room, step, tell};
@@ -40,7 +43,12 @@ impl Lanes {
                 Way::Ended(promoted) => return Ok(*promoted),
             };
             match self.control.promote(id, which, request.clone(), gate).await? {
-                Passage::Through(promoted) => return Ok(promoted),
+                Passage::Through(mut promoted) => {
+                    if let Promoted::Done { promotion, assessment } = &mut promoted {
+                        assessment.caveats.extend(stays_behind(promotion.verdict, &assessment.left_out));
+                    }
+                    return Ok(promoted);
+                }
                 Passage::MovedOn(why) => whys.push(why.detail),
             }
         }
@@ -50,7 +58,7 @@ impl Lanes {
     /// What would be done, and what the gate would say to it.
     async fn foretell(&self, sandbox: &Sandbox, request: PromoteRequest) -> Result<Promoted, Problem> {
         let checks = self.asked(sandbox, &request).await?;
-        let look = self.control.look(&sandbox.id.to_string(), request.clone()).await?;
+        let mut look = self.control.look(&sandbox.id.to_string(), request.clone()).await?;
         let outlook = if look.assessment.is_clear() && !look.assessment.is_nothing() {
             self.outlook(sandbox, &checks, &request, &look).await?
         } else {
@@ -61,6 +69,8 @@ impl Lanes {
             Outlook::Open(Gate::None) => None,
             Outlook::Open(Gate::Forced) => Some(Foretold::Forced { checks: names() }),
             Outlook::Open(Gate::Passed { verdict, .. } | Gate::Previewed { verdict, .. }) => {
+                let Assessment { caveats, left_out, .. } = &mut look.assessment;
+                caveats.extend(stays_behind(Some(verdict), left_out));
                 Some(Foretold::Open { verdict })
             }
             Outlook::Judge | Outlook::Preview => Some(Foretold::Checks { checks: names() }),
@@ -201,6 +211,21 @@ enum Outlook {
 fn is_as_sealed(assessment: &Assessment) -> bool {
     let counts = assessment.counts();
     counts.merged + counts.kept + assessment.left_out.unnamed == 0
+}
+
+/// The checks saw the sandbox as it is, with what is promoted only where it is named. Whoever relies on the verdict should know
+/// that.
+fn stays_behind(verdict: Option<VerdictId>, left_out: &LeftOut) -> Option<Caveat> {
+    let verdict = verdict?;
+    let counted = |number: u64, what: &str| {
+        let plural = if number == 1 { "" } else { "s" };
+        (number > 0).then(|| format!("{number} {what}{plural}"))
+    };
+    let parts = [counted(left_out.machine, "machine change"), counted(left_out.ignored, "ignored change")];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    let verb = if left_out.machine + left_out.ignored == 1 { "stays" } else { "stay" };
+    let text = format!("the checks of {verdict} ran with {} that {verb} behind", parts.join(" and "));
+    (!parts.is_empty()).then(|| Caveat::new(CaveatKind::Verdict, text))
 }
 
 /// A path outside the workspace that would be neither as the sandbox has it nor left out.
