@@ -63,7 +63,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Several things run at once, and each is told as it ends.
+/// What is done now is shown, and what is through stays on the screen: one thing after the other, or several at once.
 #[derive(Debug)]
 pub(crate) struct Running {
     bar: ProgressBar,
@@ -73,12 +73,28 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn begin() -> Self {
-        Self { bar: spinner("waiting"), names: Vec::new(), ended: 0, expected: 0 }
+    pub(crate) fn begin(message: &str) -> Self {
+        Self { bar: spinner(message), names: Vec::new(), ended: 0, expected: 0 }
     }
 
+    pub(crate) fn now(&self, message: &str) {
+        self.bar.set_message(message.to_owned());
+    }
+
+    /// `line` stays on the screen.
+    pub(crate) fn line(&self, line: &str) {
+        self.bar.println(line);
+    }
+
+    /// Makes room for what is said besides, whether there is a screen or not.
+    pub(crate) fn aside(&self, say: impl FnOnce()) {
+        self.bar.suspend(say);
+    }
+
+    /// So many come next, side by side.
     pub(crate) fn expect(&mut self, number: usize) {
-        self.expected = number;
+        (self.ended, self.expected) = (0, number);
+        self.names.clear();
         self.show();
     }
 
@@ -89,47 +105,21 @@ impl Running {
         self.show();
     }
 
-    /// `line` stays on the screen.
+    /// One of them is through; `line` stays on the screen.
     pub(crate) fn ended(&mut self, name: &str, line: &str) {
         self.names.retain(|known| known != name);
         self.ended += 1;
-        self.bar.println(line);
+        self.line(line);
         self.show();
     }
 
     fn show(&self) {
         let Self { ended, expected, .. } = self;
-        self.bar.set_message(format!("{ended} of {expected} done, running: {}", self.names.join(", ")));
+        self.now(&format!("{ended} of {expected} done, running: {}", self.names.join(", ")));
     }
 }
 
 impl Drop for Running {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-/// One thing after the other: what is done now is shown, and what is through stays on the screen.
-#[derive(Debug)]
-pub(crate) struct Following {
-    bar: ProgressBar,
-}
-
-impl Following {
-    pub(crate) fn begin(message: &str) -> Self {
-        Self { bar: spinner(message) }
-    }
-
-    pub(crate) fn now(&self, message: &str) {
-        self.bar.set_message(message.to_owned());
-    }
-
-    pub(crate) fn line(&self, line: &str) {
-        self.bar.println(line);
-    }
-}
-
-impl Drop for Following {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -4,23 +4,29 @@ use std::path::Path;
 use std::sync::Arc;
 
 use control::{Gate, Look, Passage, Preview, config};
+use model::caveat::CaveatKind;
 use model::config::Check;
 use model::exec::Text;
-use model::promotion::{Action, Assessment, Foretold, PromoteRequest, Promoted};
-use model::verdict::{Judgement, VerifyRequest};
-use model::{Code, Problem, PromotionId, Sandbox, Verdict};
+use model::promotion::{
+    Action, Assessment, Foretold, LeftOut, PromoteRequest, PromoteStep, Promoted, Unjudged,
+};
+use model::verdict::{Judgement, VerifyRequest, VerifyStep};
+use model::{Caveat, Code, Problem, PromotionId, Sandbox, Verdict, VerdictId};
 
-use crate::verify::{Judging, room};
-use crate::{Lanes, Standing};
+use crate::suite::Notes;
+use crate::verify::{Judging, nobody_waits, room, step, tell};
+use crate::{Lanes, Standing, Steps};
 
 impl Lanes {
     /// Brings what a sandbox changed into reality, if its gate is open. Where reality moves on while the checks run, what
-    /// would come of it now is judged anew, and not without end: somebody may be writing all the time.
+    /// would come of it now is judged anew, and not without end: somebody may be writing all the time. Who no longer hears the
+    /// steps has the checks ended, and nothing promoted.
     pub(crate) async fn promote(
         &self,
         id: PromotionId,
         which: &str,
         request: PromoteRequest,
+        steps: &Steps<PromoteStep>,
     ) -> Result<Promoted, Problem> {
         let sandbox = self.control.get(which).await?;
         if request.dry_run {
@@ -28,12 +34,21 @@ impl Lanes {
         }
         let mut whys = Vec::new();
         while whys.len() < ATTEMPTS {
-            let gate = match self.way(&sandbox, &request).await? {
+            let way = tokio::select! {
+                way = self.way(&sandbox, &request, steps) => way?,
+                () = steps.closed() => return Err(nobody_waits()),
+            };
+            let gate = match way {
                 Way::Through(gate) => gate,
                 Way::Ended(promoted) => return Ok(*promoted),
             };
             match self.control.promote(id, which, request.clone(), gate).await? {
-                Passage::Through(promoted) => return Ok(promoted),
+                Passage::Through(mut promoted) => {
+                    if let Promoted::Done { promotion, assessment } = &mut promoted {
+                        assessment.caveats.extend(stays_behind(promotion.verdict, &assessment.left_out));
+                    }
+                    return Ok(promoted);
+                }
                 Passage::MovedOn(why) => whys.push(why.detail),
             }
         }
@@ -43,7 +58,7 @@ impl Lanes {
     /// What would be done, and what the gate would say to it.
     async fn foretell(&self, sandbox: &Sandbox, request: PromoteRequest) -> Result<Promoted, Problem> {
         let checks = self.asked(sandbox, &request).await?;
-        let look = self.control.look(&sandbox.id.to_string(), request.clone()).await?;
+        let mut look = self.control.look(&sandbox.id.to_string(), request.clone()).await?;
         let outlook = if look.assessment.is_clear() && !look.assessment.is_nothing() {
             self.outlook(sandbox, &checks, &request, &look).await?
         } else {
@@ -54,6 +69,8 @@ impl Lanes {
             Outlook::Open(Gate::None) => None,
             Outlook::Open(Gate::Forced) => Some(Foretold::Forced { checks: names() }),
             Outlook::Open(Gate::Passed { verdict, .. } | Gate::Previewed { verdict, .. }) => {
+                let Assessment { caveats, left_out, .. } = &mut look.assessment;
+                caveats.extend(stays_behind(Some(verdict), left_out));
                 Some(Foretold::Open { verdict })
             }
             Outlook::Judge | Outlook::Preview => Some(Foretold::Checks { checks: names() }),
@@ -62,7 +79,12 @@ impl Lanes {
         Ok(Promoted::Planned { assessment: look.assessment, gate })
     }
 
-    async fn way(&self, sandbox: &Sandbox, request: &PromoteRequest) -> Result<Way, Problem> {
+    async fn way(
+        &self,
+        sandbox: &Sandbox,
+        request: &PromoteRequest,
+        steps: &Steps<PromoteStep>,
+    ) -> Result<Way, Problem> {
         // Each time: what changed here may be what is asked.
         let checks = self.asked(sandbox, request).await?;
         if checks.is_empty() {
@@ -82,10 +104,11 @@ impl Lanes {
         match self.outlook(sandbox, &checks, request, &look).await? {
             Outlook::Open(gate) => Ok(Way::Through(gate)),
             Outlook::Judge => {
-                let verdict = self.judge(sandbox, &checks, judging(request)).await?;
+                let verdict = self.judge(sandbox, &checks, judging(request, steps)).await?;
+                tell_verdict(steps, &verdict);
                 passed(&verdict, sandbox).map(Way::Through)
             }
-            Outlook::Preview => self.preview(sandbox, &checks, request).await,
+            Outlook::Preview => self.preview(sandbox, &checks, request, steps).await,
             Outlook::Closed(problem) => Err(problem),
         }
     }
@@ -110,7 +133,7 @@ impl Lanes {
                 None => Outlook::Preview,
             });
         }
-        let runs_them = !request.commands.is_empty();
+        let runs_them = !request.commands.is_empty() || request.unjudged == Unjudged::Verify;
         Ok(match self.standing(sandbox.id, look.digest, checks).await? {
             Standing::NoChecksDeclared => Outlook::Open(Gate::None),
             Standing::Passed(verdict) => {
@@ -133,13 +156,15 @@ impl Lanes {
         sandbox: &Sandbox,
         checks: &[Check],
         request: &PromoteRequest,
+        steps: &Steps<PromoteStep>,
     ) -> Result<Way, Problem> {
         let snapshot = match self.control.preview(&sandbox.id.to_string(), request.clone()).await? {
             Preview::Made(snapshot) => snapshot,
             Preview::Blocked(assessment) => return Ok(Way::ended(Promoted::Blocked { assessment })),
         };
         let id = snapshot.id;
-        let verdict = self.judge_snapshot(sandbox, snapshot, checks, judging(request)).await?;
+        let verdict = self.judge_snapshot(sandbox, snapshot, checks, judging(request, steps)).await?;
+        tell_verdict(steps, &verdict);
         match verdict.outcome {
             Judgement::Pass => Ok(Way::Through(Gate::Previewed { snapshot: id, verdict: verdict.id })),
             Judgement::Fail | Judgement::Inconclusive => Err(unfit(sandbox, &verdict)),
@@ -188,6 +213,21 @@ fn is_as_sealed(assessment: &Assessment) -> bool {
     counts.merged + counts.kept + assessment.left_out.unnamed == 0
 }
 
+/// The checks saw the sandbox as it is, with what is promoted only where it is named. Whoever relies on the verdict should know
+/// that.
+fn stays_behind(verdict: Option<VerdictId>, left_out: &LeftOut) -> Option<Caveat> {
+    let verdict = verdict?;
+    let counted = |number: u64, what: &str| {
+        let plural = if number == 1 { "" } else { "s" };
+        (number > 0).then(|| format!("{number} {what}{plural}"))
+    };
+    let parts = [counted(left_out.machine, "machine change"), counted(left_out.ignored, "ignored change")];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    let verb = if left_out.machine + left_out.ignored == 1 { "stays" } else { "stay" };
+    let text = format!("the checks of {verdict} ran with {} that {verb} behind", parts.join(" and "));
+    (!parts.is_empty()).then(|| Caveat::new(CaveatKind::Verdict, text))
+}
+
 /// A path outside the workspace that would be neither as the sandbox has it nor left out.
 fn unseeable(assessment: &Assessment) -> Option<&Text> {
     let mixed =
@@ -196,8 +236,15 @@ fn unseeable(assessment: &Assessment) -> Option<&Text> {
     paths.find(|path| Path::new(path.as_os_str()).is_absolute())
 }
 
-fn judging(request: &PromoteRequest) -> Judging {
-    Judging { actor: request.actor, room: room(None), notes: Arc::new(|_note| ()) }
+fn judging(request: &PromoteRequest, steps: &Steps<PromoteStep>) -> Judging {
+    let steps = steps.clone();
+    let notes: Notes = Arc::new(move |note| tell(&steps, PromoteStep::Judging { step: step(note) }));
+    Judging { actor: request.actor, room: room(None), notes }
+}
+
+fn tell_verdict(steps: &Steps<PromoteStep>, verdict: &Verdict) {
+    let step = VerifyStep::Verdict { verdict: Box::new(verdict.clone()) };
+    tell(steps, PromoteStep::Judging { step });
 }
 
 fn passed(verdict: &Verdict, sandbox: &Sandbox) -> Result<Gate, Problem> {

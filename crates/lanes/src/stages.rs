@@ -130,13 +130,14 @@ impl Lanes {
         let may_apply = local.is_none_or(|local| way::may_enter(local, onward.actor, &onward.approved));
         let which = sandbox.id.to_string();
         if !may_apply {
-            let looked = self.promote(promotion, &which, PromoteRequest { dry_run: true, ..request }).await?;
+            let look = PromoteRequest { dry_run: true, ..request };
+            let looked = self.promote(promotion, &which, look, steps).await?;
             let stage = ahead[0].name.clone();
             return Ok(nowhere(looked, ahead, Some(Stopped::Approval { stage })));
         }
         // Written down before, so that whoever comes after a crash knows what was to become of it.
         self.control.write_walk(&walk).await?;
-        let promoted = self.promote(promotion, &which, request).await;
+        let promoted = self.promote(promotion, &which, request, steps).await;
         if !matches!(promoted, Ok(Promoted::Done { .. })) {
             self.forget_unless_applied(promotion).await?;
         }

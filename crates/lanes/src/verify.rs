@@ -176,7 +176,7 @@ pub(crate) fn tell<T>(steps: &Steps<T>, step: T) {
     }
 }
 
-fn step(note: Note) -> VerifyStep {
+pub(crate) fn step(note: Note) -> VerifyStep {
     match note {
         Note::Sealed { snapshot, digest, checks } => VerifyStep::Sealed { snapshot, digest, checks },
         Note::Started { check, again } => VerifyStep::Started { check, again },

@@ -67,6 +67,8 @@ pub enum CaveatKind {
     Processes,
     /// The checks of the sandbox are not those that it was judged by.
     Checks,
+    /// The state that was judged holds more than what became real.
+    Verdict,
     /// Commits made inside do not come along.
     Commits,
     /// State would be lost in a case where a user might expect it to be kept.

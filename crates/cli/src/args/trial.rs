@@ -9,7 +9,8 @@ use super::sandbox::SandboxArgs;
 /// Run a command in a sandbox, look at what it did, then decide
 ///
 /// Shows what the command changed, in the workspace and on the machine, and asks: promote all of it, pick files, keep the
-/// sandbox, or drop it. Nothing reaches the real machine before that. Exits with the command's own code, as `zeno run`
+/// sandbox, or drop it. Nothing reaches the real machine before that. Where zeno.yaml declares checks, promoting runs them
+/// first, and what does not pass is not promoted. Exits with the command's own code, as `zeno run`
 /// does, or as `zeno promote` does where promoting fails. One that changed nothing is dropped.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 #[command(

@@ -141,6 +141,7 @@ fn kind(kind: CaveatKind) -> &'static str {
         CaveatKind::Privilege => "privilege",
         CaveatKind::Processes => "processes",
         CaveatKind::Checks => "checks",
+        CaveatKind::Verdict => "verdict",
         CaveatKind::Commits => "commits",
         CaveatKind::Durability => "durability",
     }

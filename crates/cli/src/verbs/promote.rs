@@ -1,6 +1,6 @@
 //! `zeno promote`.
 
-use model::promotion::{Commits, PromoteRequest, Resolutions};
+use model::promotion::{Commits, PromoteRequest, Resolutions, Unjudged};
 
 use super::walk::{self, Start};
 use crate::args::promote::{Promote, resolutions};
@@ -30,6 +30,7 @@ fn request_of(typed: &Promote, caller: &Caller) -> PromoteRequest {
         allow_executes: typed.allow_executes,
         dry_run: typed.dry_run,
         commands: typed.commands.clone(),
+        unjudged: Unjudged::Refuse,
         force: typed.force,
         actor: typed.actor.unwrap_or_default(),
         to: typed.to.clone(),

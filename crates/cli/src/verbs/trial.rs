@@ -6,7 +6,7 @@ mod pick;
 
 use model::diff::{Detail, Diff};
 use model::exec::Text;
-use model::promotion::{LeftOut, PromoteRequest, Promoted, Walked};
+use model::promotion::{LeftOut, PromoteRequest, Promoted, Unjudged, Walked};
 use model::sandbox::Actor;
 use model::{Problem, Sandbox, SandboxId};
 use serde::Serialize;
@@ -129,6 +129,8 @@ impl Tried<'_> {
     async fn promote(&self, paths: Vec<Text>) -> Result<Outcome, Failure> {
         let request = PromoteRequest {
             paths,
+            // What was made a moment ago nobody can have judged yet.
+            unjudged: Unjudged::Verify,
             actor: self.actor,
             context: self.caller.whole_context(),
             ..PromoteRequest::default()

@@ -33,17 +33,25 @@ pub(crate) fn exit(judgement: Judgement) -> u8 {
     }
 }
 
+/// Shows how far the checks are; what they came to is for whoever asked.
+pub(super) fn show(step: &VerifyStep, running: &mut Running, invocation: &Invocation) {
+    match step {
+        VerifyStep::Sealed { checks, .. } => running.expect(checks.len()),
+        VerifyStep::Started { check, .. } => running.started(check.as_str()),
+        VerifyStep::Ended { result } => {
+            running.ended(result.name.as_str(), &render::line(result, invocation.stderr_paint()));
+        }
+        VerifyStep::Verdict { .. } | VerifyStep::Problem { .. } => {}
+    }
+}
+
 async fn follow(mut lines: Lines, invocation: &Invocation) -> Result<Verdict, Failure> {
-    let mut running = Running::begin();
+    let mut running = Running::begin("waiting");
     while let Some(line) = lines.next().await? {
         match serde_json::from_slice(&line).map_err(Failure::Decode)? {
-            VerifyStep::Sealed { checks, .. } => running.expect(checks.len()),
-            VerifyStep::Started { check, .. } => running.started(check.as_str()),
-            VerifyStep::Ended { result } => {
-                running.ended(result.name.as_str(), &render::line(&result, invocation.stderr_paint()));
-            }
             VerifyStep::Verdict { verdict } => return Ok(*verdict),
             VerifyStep::Problem { problem } => return Err(ClientError::Problem(problem).into()),
+            step => show(&step, &mut running, invocation),
         }
     }
     Err(Failure::BrokenOff)

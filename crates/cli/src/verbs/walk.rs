@@ -6,17 +6,19 @@ use model::promotion::{
     AdvanceRequest, Assessment, Foretold, PromoteRequest, PromoteStep, Promoted, Stopped, Walked,
 };
 use model::sandbox::Actor;
+use model::verdict::{Judgement, VerifyStep};
 use server::client::ClientError;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::verify;
 use crate::api::{Api, Lines};
 use crate::args::which::Which;
 use crate::failure::{DONE, Failure};
-use crate::invocation::Invocation;
+use crate::invocation::{Form, Invocation};
 use crate::output;
-use crate::progress::{Following, Waiting};
+use crate::progress::{Running, Waiting};
 use crate::prompt;
-use crate::render::walk as render;
+use crate::render::{verdict as render_verdict, walk as render};
 use crate::signal::SignalNumber;
 
 /// What is to be promoted, or to go on.
@@ -75,7 +77,9 @@ pub(super) fn exit_of(assessment: &Assessment) -> u8 {
 
 /// Of somebody who does not wait for the end.
 pub(super) fn left() -> u8 {
-    output::note("the stage that was under way is ended and taken back: zeno promotions\n");
+    output::note(
+        "checks that ran are ended, and a stage that was under way is taken back: zeno promotions\n",
+    );
     128 + SignalNumber::INT.0.to_le_bytes()[0]
 }
 
@@ -85,36 +89,53 @@ async fn once(
     request: &PromoteRequest,
     invocation: &Invocation,
 ) -> Result<Option<Walked>, Failure> {
-    let mut waiting = Waiting::begin("promoting");
-    let lines = match start {
-        Start::Sandbox(which) => waiting.watch(api.promote(which, request)).await?,
-        Start::Promotion(id) => {
-            let PromoteRequest { to, approved, context, dry_run, actor, .. } = request.clone();
-            let onward = AdvanceRequest { to, approved, context, dry_run, actor };
-            waiting.watch(api.advance(id, &onward)).await?
-        }
-    };
-    waiting.end();
-    follow(lines, invocation).await
-}
-
-async fn follow(mut lines: Lines, invocation: &Invocation) -> Result<Option<Walked>, Failure> {
     // A question that was asked before has taken Ctrl-C from the system.
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signals)?;
-    let following = Following::begin("promoting");
+    let mut waiting = Waiting::begin(PROMOTING);
+    let asked = async {
+        match start {
+            Start::Sandbox(which) => api.promote(which, request).await,
+            Start::Promotion(id) => {
+                let PromoteRequest { to, approved, context, dry_run, actor, .. } = request.clone();
+                api.advance(id, &AdvanceRequest { to, approved, context, dry_run, actor }).await
+            }
+        }
+    };
+    let lines = tokio::select! {
+        lines = waiting.watch(asked) => lines?,
+        _ = interrupt.recv() => return Ok(None),
+    };
+    waiting.end();
+    follow(lines, &mut interrupt, invocation).await
+}
+
+async fn follow(
+    mut lines: Lines,
+    interrupt: &mut Signal,
+    invocation: &Invocation,
+) -> Result<Option<Walked>, Failure> {
+    let mut running = Running::begin(PROMOTING);
     loop {
         let line = tokio::select! {
             line = lines.next() => line?.ok_or(Failure::BrokenOff)?,
             _ = interrupt.recv() => return Ok(None),
         };
         match serde_json::from_slice(&line).map_err(Failure::Decode)? {
-            PromoteStep::Waiting => following.now("waiting for another promotion of this folder"),
-            PromoteStep::Applied { .. } => following.now("applied"),
-            PromoteStep::Entered { stage } => following.now(stage.as_str()),
-            PromoteStep::Started { stage, task } => following.now(&format!("{stage}: {task}")),
+            PromoteStep::Waiting => running.now("waiting for another promotion of this folder"),
+            PromoteStep::Judging { step: VerifyStep::Verdict { verdict } } => {
+                running.now(PROMOTING);
+                if verdict.outcome != Judgement::Pass && invocation.form == Form::People {
+                    let text = render_verdict::verdict(&verdict, invocation.stderr_paint());
+                    running.aside(|| output::note(&text));
+                }
+            }
+            PromoteStep::Judging { step } => verify::show(&step, &mut running, invocation),
+            PromoteStep::Applied { .. } => running.now("applied"),
+            PromoteStep::Entered { stage } => running.now(stage.as_str()),
+            PromoteStep::Started { stage, task } => running.now(&format!("{stage}: {task}")),
             PromoteStep::Ended { .. } => {}
             PromoteStep::Left { visit } if render::is_telling(&visit) => {
-                following.line(&render::line(&visit, 0, invocation.stderr_paint()));
+                running.line(&render::line(&visit, 0, invocation.stderr_paint()));
             }
             PromoteStep::Left { .. } => {}
             PromoteStep::Walked { walked } => return Ok(Some(*walked)),
@@ -141,3 +162,5 @@ fn joined(first: Walked, next: Walked) -> Walked {
     let stages = first.stages.into_iter().chain(next.stages).collect();
     Walked { promoted, stages, ahead: next.ahead, stopped: next.stopped }
 }
+
+const PROMOTING: &str = "promoting";

@@ -254,6 +254,32 @@ fn checks_begun(home: &Home) -> usize {
     verdicts.filter(|verdict| verdict.as_ref().unwrap().path().join("check-1.log").exists()).count()
 }
 
+#[test]
+fn a_verdict_says_what_of_its_state_stays_behind() {
+    let home = Home::new();
+    let yard = yard(&home);
+    yard.script("echo '*.tmp' > .gitignore");
+    fs::write(yard.path.join("zeno.yaml"), "checks: {relies: test -e ~/installed}\n").unwrap();
+    home.ok(&["refresh", "box"]);
+    home.exec("box", "echo more >> README; echo x > ~/installed; echo x > a.tmp; echo x > b.tmp");
+    let judged = home.json(&["verify", "box"]);
+    let told = "ran with 1 machine change and 2 ignored changes that stay behind";
+    let caveat = format!("the checks of {} {told}", judged["id"].as_str().unwrap());
+    let dry = home.ok(&["promote", "box", "--dry-run"]);
+    assert_eq!(dry.lines().filter(|line| *line == format!("caveat: {caveat}")).count(), 1, "{dry}");
+    let done = home.json(&["promote", "box"]);
+    assert_eq!(done["assessment"]["caveats"], json!([{"kind": "verdict", "text": caveat}]), "{done}");
+    home.ok(&["undo"]);
+    // The same of what is judged only now.
+    fs::write(yard.path.join("lines"), "").unwrap();
+    let done = home.ok(&["promote", "box"]);
+    assert!(done.contains(told), "{done}");
+    home.ok(&["undo"]);
+    // Where nothing was judged there is nothing to say.
+    let forced = home.ok(&["promote", "box", "--force"]);
+    assert!(!forced.contains("caveat: the checks"), "{forced}");
+}
+
 /// A part, or a merge, is a tree that nobody has judged: it is made, judged, and exactly that is promoted.
 #[test]
 fn what_would_come_of_it_is_judged_before_it_is_real() {

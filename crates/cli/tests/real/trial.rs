@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::home::{Home, Ran};
 use crate::terminal::Screen;
+use crate::wait::until;
 
 /// One change of each kind, and one outside of the workspace.
 const UPDATE: &str =
@@ -58,6 +59,45 @@ fn some_files_are_picked_and_what_stands_in_the_way_is_asked_about_again() {
     screen.next("kept: ");
     assert_eq!(screen.end(), 3);
     assert_eq!((yard.listed().as_str(), yard.read("lock").as_str()), ("added lock", "mine\n"));
+}
+
+#[test]
+fn what_is_promoted_is_judged_first_where_checks_are_declared() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let declare = |line: &str| {
+        fs::write(yard.path.join("zeno.yaml"), format!("checks: {{unit: {line}}}\n")).unwrap();
+    };
+    declare("'grep two lock; exit 1'");
+    let mut screen = yard.at_a_terminal("cd repository; echo two >> lock");
+    screen.next(QUESTION);
+    screen.type_in(b"p\n");
+    screen.next("last words of unit");
+    screen.next("  two");
+    screen.next("it did not pass `unit`");
+    screen.next(QUESTION);
+    assert_eq!(yard.read("lock"), "one\n");
+    // Who leaves while they run has nothing promoted.
+    declare("sleep 1000");
+    screen.type_in(b"p\n");
+    until("the check to run", || (home.ok(&["list", "-q"]).lines().count() == 2).then_some(()));
+    screen.signal(Signal::INT);
+    until("the check to be gone", || (home.ok(&["list", "-q"]).lines().count() == 1).then_some(()));
+    screen.next(QUESTION);
+    declare("grep -q two lock");
+    screen.type_in(b"p\n");
+    screen.next("1 path modified as ");
+    assert_eq!(screen.end(), 0);
+    assert_eq!(yard.read("lock"), "one\ntwo\n");
+    assert!(home.json(&["promotions"])[0]["verdict"].is_string());
+    assert_eq!(home.json(&["verdicts"]).as_array().unwrap().len(), 2);
+
+    let tried = yard.tried(&["--then", "promote", "--json"], "cd repository; echo three >> lock");
+    let last: Value = serde_json::from_str(tried.out().lines().last().unwrap()).unwrap();
+    assert!(
+        last["promoted"]["promotion"]["verdict"].is_string(),
+        "nothing moved, and it was judged: {tried}"
+    );
 }
 
 #[test]
@@ -114,13 +154,12 @@ fn without_a_terminal_it_is_said_before_or_kept() {
     let blocked = yard.tried(&["--then", "promote"], "cd repository; echo x > .envrc");
     assert_eq!(blocked.code, 4, "{blocked}");
     assert!(blocked.err().contains("executes .envrc") && blocked.err().contains("kept: "), "{blocked}");
-    fs::write(yard.path.join("zeno.yaml"), "checks: {never: 'false'}\n").unwrap();
+    fs::write(yard.path.join("zeno.yaml"), "checks: {never: 'echo no way; false'}\n").unwrap();
     let closed = yard.tried(&["--then", "promote"], "cd repository; echo more >> lock");
     assert_eq!(closed.code, 4, "{closed}");
-    assert!(
-        closed.err().contains("its checks have not been run") && closed.err().contains("kept: "),
-        "{closed}"
-    );
+    for told in ["last words of never", "  no way\n", "it did not pass `never`", "kept: "] {
+        assert!(closed.err().contains(told), "{told:?}: {closed}");
+    }
     assert_eq!(yard.tried(&[], "no-such-program").code, 127);
 }
 

@@ -6,6 +6,17 @@ use serde::{Deserialize, Serialize};
 use crate::id::{Name, VerdictId};
 use crate::problem::Problem;
 
+/// What becomes of a state of which no verdict says that its checks passed on exactly that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unjudged {
+    /// It is refused: whoever wants it promoted has it judged first.
+    #[default]
+    Refuse,
+    /// The checks are run now, and what passes goes through.
+    Verify,
+}
+
 /// What the gate would say to what was only looked at. Nothing is run to find out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]

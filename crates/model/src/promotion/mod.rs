@@ -20,7 +20,7 @@ use crate::sandbox::Actor;
 
 pub use commits::{CommitRef, Commits};
 pub use executes::{ExecutesList, ExecutesRule};
-pub use gate::Foretold;
+pub use gate::{Foretold, Unjudged};
 pub use matrix::{Deed, Ground, Outcome, outcome};
 pub use walk::{Errand, Journey, Plan, PromoteStep, Stopped, Task, Visit, VisitState, Walk, Walked};
 
@@ -100,6 +100,7 @@ pub struct PromoteRequest {
     /// Commands that have to exit with 0 on a copy of the sealed state, besides the declared checks. All of them are run
     /// now, unless a verdict says that they passed on exactly this state.
     pub commands: Vec<String>,
+    pub unjudged: Unjudged,
     /// Promote although the declared checks have not passed. It is recorded.
     pub force: bool,
     pub actor: Actor,

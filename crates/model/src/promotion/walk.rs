@@ -12,7 +12,7 @@ use crate::exec::{Outcome, Text};
 use crate::id::{Name, PromotionId};
 use crate::problem::Problem;
 use crate::sandbox::Actor;
-use crate::verdict::Judgement;
+use crate::verdict::{Judgement, VerifyStep};
 
 /// The way of a promotion, and how far it was walked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -188,6 +188,10 @@ pub struct Journey {
 pub enum PromoteStep {
     /// Another promotion of the same folder is on its way; this one comes next.
     Waiting,
+    /// What is to be promoted is judged first.
+    Judging {
+        step: VerifyStep,
+    },
     /// It is in the worktree.
     Applied {
         promotion: PromotionId,
