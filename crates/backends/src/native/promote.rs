@@ -28,8 +28,6 @@ pub struct Candidate {
     /// The state whose commits are brought, if that is another one.
     pub committed: Option<Saved>,
     pub request: PromoteRequest,
-    /// When its sandbox was made.
-    pub made: Timestamp,
     /// The user's home.
     pub home: Option<PathBuf>,
     /// Only as it was sealed: neither merged with what reality changed, nor in part.
@@ -182,8 +180,9 @@ impl<'a> Wish<'a> {
         let stored = &candidate.saved.0;
         let frozen = stored.frozen.as_ref();
         let hidden = stored.masked.iter().chain(frozen.iter().flat_map(|frozen| &frozen.masked));
-        let taken = frozen.map_or(candidate.made, |frozen| frozen.taken);
-        let since = stored.since.unwrap_or(taken);
+        let taken = frozen.map(|frozen| frozen.taken);
+        // Of what was sealed without saying it, nobody knows: then everything counts as changed since.
+        let since = stored.since.or(taken).unwrap_or(Timestamp::MIN);
         Self {
             candidate,
             paths: candidate.request.paths.iter().map(path).collect(),

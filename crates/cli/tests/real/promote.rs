@@ -200,6 +200,33 @@ fn what_would_come_of_it_is_judged_before_it_is_real() {
     assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES.replace("six", "SIX"));
 }
 
+/// What was changed here before the fork was made, and after what it comes from, it never saw.
+#[test]
+fn a_fork_relies_on_the_machine_since_what_it_comes_from_was_made() {
+    let home = Home::new();
+    let notes = home.yard().join("notes");
+    fs::write(&notes, "before\n").unwrap();
+    home.create("box", &[]);
+    home.exec("box", &format!("echo inside > {}", notes.display()));
+    home.ok(&["snapshot", "box", "--name", "saved"]);
+    let promote = |name: &str| home.zeno(&["promote", name, "--paths", notes.to_str().unwrap(), "--dry-run"]);
+    home.ok(&["fork", "box", "--name", "early"]);
+    assert!(promote("early").out().contains("  modify  "), "nothing stands in the way: {}", promote("early"));
+
+    fs::write(&notes, "outside\n").unwrap();
+    home.ok(&["fork", "box", "--name", "fork"]);
+    home.ok(&["fork", "fork", "--name", "second"]);
+    home.ok(&["restore", "saved", "--name", "restored"]);
+    home.exec("early", "echo more > /var/tmp/zeno-more");
+    home.ok(&["rollback", "early", "saved"]);
+    for name in ["box", "early", "fork", "second", "restored"] {
+        assert!(promote(name).out().contains("conflict "), "{name}: {}", promote(name));
+    }
+    let refused = home.zeno(&["promote", "second", "--paths", notes.to_str().unwrap()]);
+    assert_eq!(refused.code, 5, "{refused}");
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "outside\n");
+}
+
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
 
 fn yard(home: &Home) -> Yard {

@@ -79,10 +79,9 @@ impl Control {
             let (actor, dry_run) = (request.actor, request.dry_run);
             let root = saved.workspace().map(Into::into);
             let home = made_with.context.home().map(Path::to_owned);
-            let made = record.sandbox.created;
             let exactly = verdict.is_some();
             let sandbox = slot.id;
-            let candidate = Candidate { sandbox, saved, committed, request, made, home, exactly };
+            let candidate = Candidate { sandbox, saved, committed, request, home, exactly };
             if dry_run {
                 let assessment = control.inner.native.assess(candidate).await?;
                 return Ok(Promoted::Planned { assessment });

@@ -59,8 +59,8 @@ pub struct Ask<'a> {
     pub paths: &'a [PathBuf],
     /// Absolute; these and all below are never promoted.
     pub masked: &'a [PathBuf],
-    /// When the sandbox was made: what it reads live and has changed since is a conflict. The time of a file written then,
-    /// not of the clock, which is ahead of file times by up to a tick.
+    /// When the sandbox was made, or the one whose files it began with: what it reads live and has changed since is a conflict.
+    /// The time of a file written then, not of the clock, which is ahead of file times by up to a tick.
     pub since: Timestamp,
     /// Absolute. What the sandbox has there was once taken although reality had changed it: a conflict, whatever it looks
     /// like.

@@ -293,7 +293,7 @@ pub enum Did {
     Attributes,
     /// A file became a folder, a folder a link, and so on.
     ChangeType,
-    /// It was read live and has changed since the sandbox was made; nobody knows how.
+    /// It was read live and has changed since the sandbox, or the one it comes from, was made; nobody knows how.
     Something,
 }
 
@@ -315,7 +315,7 @@ pub enum ConflictReason {
     FolderGone,
     /// The folder it is in is a file or a symbolic link in reality. It is never followed.
     FolderReplaced,
-    /// It was read live, and reality has changed it since the sandbox was made.
+    /// It was read live, and reality has changed it since the sandbox, or the one it comes from, was made.
     MovedOn,
 }
 
@@ -334,7 +334,7 @@ impl ConflictReason {
             }
             Self::FolderGone => "the folder it is in is gone",
             Self::FolderReplaced => "the folder it is in has become a file or a symbolic link",
-            Self::MovedOn => "it has changed since the sandbox was made",
+            Self::MovedOn => "it has changed since the sandbox, or the one it comes from, was made",
         }
     }
 }

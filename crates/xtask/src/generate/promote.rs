@@ -79,6 +79,9 @@ Commits made inside arrive as `refs/zeno/<sandbox>/heads/...`, `.../tags/...` an
 yours, no index, no setting and no hook is touched, and nothing checks them out. A verdict's digest covers where branches
 stand, and so the commits themselves; its checks ran on the files of the working tree. `--no-commits` leaves them.
 
+What a sandbox reads live (the machine, and what git ignores) and has changed in reality since it was made is a conflict. For a
+fork or a restored sandbox this counts from when the sandbox was made that its files come from.
+
 ";
 
 #[cfg(test)]
