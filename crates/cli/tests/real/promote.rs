@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::files::listing;
 use crate::home::{Home, Ran};
-use crate::yard::Yard;
+use crate::yard::{Yard, git};
 
 #[test]
 fn what_was_done_inside_is_done_outside_and_undone() {
@@ -198,6 +198,48 @@ fn what_would_come_of_it_is_judged_before_it_is_real() {
     assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), merged);
     home.ok(&["undo"]);
     assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES.replace("six", "SIX"));
+}
+
+/// Its hooks and settings would run at the next git command.
+#[test]
+fn the_git_folder_of_another_repository_is_never_promoted() {
+    let home = Home::new();
+    let other = home.yard().join("other");
+    fs::create_dir(&other).unwrap();
+    git(&other, &["init", "-q"]);
+    let before = listing(&other.join(".git"));
+    home.create("box", &[]);
+    let script =
+        "echo x > file; echo x > .git/hooks/pre-commit; printf '[core]\nfsmonitor = x\n' >> .git/config";
+    let ran = home.exec("box", &format!("cd {} && {script}", other.display()));
+    assert_eq!(ran.code, 0, "{ran}");
+
+    // Not even where nothing else is named.
+    let hook = other.join(".git/hooks/pre-commit");
+    let planned: Value = home.json(&["promote", "box", "--paths", hook.to_str().unwrap()]);
+    assert_eq!(planned["status"], "planned", "{planned}");
+    let told = home.ok(&["promote", "box", "--paths", other.to_str().unwrap()]);
+    assert!(told.contains("other/.git` is git's own and is never promoted"), "{told}");
+    assert!(told.contains("1 of git's own"), "{told}");
+    assert_eq!(fs::read_to_string(other.join("file")).unwrap(), "x\n");
+    assert_eq!(listing(&other.join(".git")), before);
+}
+
+#[test]
+fn hooks_are_asked_about_wherever_git_looks_for_them() {
+    let home = Home::new();
+    let yard = yard(&home);
+    yard.script("git config core.hooksPath tools/hooks");
+    home.exec("box", "git init -q sub; echo x > sub/.git/hooks/pre-commit; echo x > sub/file; mkdir .GIT; echo x > .GIT/config");
+    home.exec("box", "mkdir -p tools/hooks; echo x > tools/hooks/pre-commit; echo x > tools/file");
+    let refused = home.zeno(&["promote", "box"]);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.out().contains("executes tools/hooks/pre-commit: git hooks"), "{refused}");
+    assert_eq!(refused.out().matches("executes ").count(), 1, "{refused}");
+    home.ok(&["promote", "box", "--allow-executes"]);
+    let is_there = |path: &str| yard.path.join(path).exists();
+    let paths = ["tools/hooks/pre-commit", "tools/file", "sub/file", "sub/.git", ".GIT"];
+    assert_eq!(paths.map(is_there), [true, true, true, false, false]);
 }
 
 /// What was changed here before the fork was made, and after what it comes from, it never saw.

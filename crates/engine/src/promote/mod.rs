@@ -13,6 +13,7 @@
 mod along;
 mod apply;
 mod assess;
+mod called;
 mod commits;
 mod error;
 mod finish;

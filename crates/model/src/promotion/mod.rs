@@ -450,7 +450,7 @@ pub struct LeftOut {
     /// Masked paths: never promoted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masked: Vec<Text>,
-    /// Git's own folders: never promoted as files. Commits come as refs instead.
+    /// Git's own folders, of whatever repository: never promoted as files. Commits of the workspace's come as refs instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<Text>,
 }

@@ -116,6 +116,14 @@ impl Lab {
 }
 
 fn assessed<'a>(comparison: &'a Comparison, wish: &'a Wish) -> Result<Assessed<'a>, PromoteError> {
+    assessed_for(comparison, wish, Purpose::Apply)
+}
+
+fn assessed_for<'a>(
+    comparison: &'a Comparison,
+    wish: &'a Wish,
+    purpose: Purpose,
+) -> Result<Assessed<'a>, PromoteError> {
     assess(&Ask {
         comparison,
         paths: &wish.paths,
@@ -125,7 +133,7 @@ fn assessed<'a>(comparison: &'a Comparison, wish: &'a Wish) -> Result<Assessed<'
         resolutions: &wish.resolutions,
         allow_executes: wish.allow_executes,
         home: wish.home.as_deref(),
-        purpose: Purpose::Apply,
+        purpose,
     })
 }
 
