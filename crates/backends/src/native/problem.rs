@@ -126,6 +126,9 @@ impl From<NativeError> for Problem {
                 Self::from_error(Code::Conflict, &error)
                     .hint("see what stands in the way: zeno promote SANDBOX --dry-run")
             }
+            NativeError::Promote(PromoteError::Called(_)) => Self::from_error(Code::Refused, &error)
+                .hint("mend git's settings: git config --list --show-origin")
+                .hint("or look at what would be promoted, and allow what executes: --allow-executes"),
             NativeError::Commits(_) | NativeError::Promote(PromoteError::Commits(_)) => {
                 Self::from_error(Code::Refused, &error).hint("promote the files without them: --no-commits")
             }

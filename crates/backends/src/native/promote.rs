@@ -2,6 +2,7 @@
 //!
 //! One at a time: two promotions to the same paths would each take the other's work for reality's.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,8 +29,6 @@ pub struct Candidate {
     /// The state whose commits are brought, if that is another one.
     pub committed: Option<Saved>,
     pub request: PromoteRequest,
-    /// When its sandbox was made.
-    pub made: Timestamp,
     /// The user's home.
     pub home: Option<PathBuf>,
     /// Only as it was sealed: neither merged with what reality changed, nor in part.
@@ -206,6 +205,7 @@ pub(super) struct Wish<'a> {
     paths: Vec<PathBuf>,
     masked: Vec<PathBuf>,
     since: Timestamp,
+    homes: BTreeSet<PathBuf>,
 }
 
 impl<'a> Wish<'a> {
@@ -213,13 +213,15 @@ impl<'a> Wish<'a> {
         let stored = &candidate.saved.0;
         let frozen = stored.frozen.as_ref();
         let hidden = stored.masked.iter().chain(frozen.iter().flat_map(|frozen| &frozen.masked));
-        let taken = frozen.map_or(candidate.made, |frozen| frozen.taken);
-        let since = stored.since.unwrap_or(taken);
+        let taken = frozen.map(|frozen| frozen.taken);
+        // Of what was sealed without saying it, nobody knows: then everything counts as changed since.
+        let since = stored.since.or(taken).unwrap_or(Timestamp::MIN);
         Self {
             candidate,
             paths: candidate.request.paths.iter().map(path).collect(),
             masked: hidden.map(|masked| path(&masked.path)).collect(),
             since: since.checked_sub(TICK).unwrap_or(since),
+            homes: engine::homes(candidate.home.as_deref()),
         }
     }
 
@@ -240,6 +242,7 @@ impl<'a> Wish<'a> {
             resolutions: &request.resolutions,
             allow_executes: request.allow_executes,
             home: home.as_deref(),
+            homes: &self.homes,
             purpose,
         }
     }

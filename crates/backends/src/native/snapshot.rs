@@ -5,13 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::image;
+use jiff::Timestamp;
 use model::units::Size;
 use model::{Caveat, LayerId, Problem, SandboxId, SnapshotId};
 use serde::{Deserialize, Serialize};
 
 use super::problem::NativeError;
 use super::provision::{Made, opening};
-use super::store::{FIRST_TURN, Folder, Stored};
+use super::store::{Folder, Stored};
 use super::{Inner, Native, Provision, Provisioned, disk, store};
 
 /// All that is needed to make a sandbox of a snapshot, or to take one back to it. Whoever keeps it need not look inside.
@@ -51,17 +52,17 @@ impl Native {
     }
 
     /// Seals what a sandbox without processes has written as this layer, unless it wrote nothing. Takes no longer for a
-    /// lot than for a little.
-    pub async fn seal(&self, id: SandboxId, layer: LayerId) -> Result<Saved, Problem> {
+    /// lot than for a little. `made`: when that sandbox was.
+    pub async fn seal(&self, id: SandboxId, layer: LayerId, made: Timestamp) -> Result<Saved, Problem> {
         let native = self.clone();
-        let work = tokio::task::spawn_blocking(move || native.0.seal(id, layer));
+        let work = tokio::task::spawn_blocking(move || native.0.seal(id, layer, made));
         Ok(work.await.map_err(NativeError::from)??)
     }
 
     /// The same for a sandbox whose processes stand still: copies what it has written.
-    pub async fn copy(&self, id: SandboxId, layer: LayerId) -> Result<Saved, Problem> {
+    pub async fn copy(&self, id: SandboxId, layer: LayerId, made: Timestamp) -> Result<Saved, Problem> {
         let native = self.clone();
-        let work = tokio::task::spawn_blocking(move || native.0.copy(id, layer));
+        let work = tokio::task::spawn_blocking(move || native.0.copy(id, layer, made));
         Ok(work.await.map_err(NativeError::from)??)
     }
 
@@ -126,11 +127,11 @@ impl Native {
 }
 
 impl Inner {
-    fn seal(&self, id: SandboxId, layer: LayerId) -> Result<Saved, NativeError> {
+    fn seal(&self, id: SandboxId, layer: LayerId, made: Timestamp) -> Result<Saved, NativeError> {
         let folder = Folder::of(&self.home, id);
         let mut stored = folder.settle(&self.layers)?;
         if stored.plan.disk.is_some() {
-            return self.copy_from_disk(&folder, stored, layer);
+            return self.copy_from_disk(&folder, stored, layer).map(|stored| Saved(stored.sealed(made)));
         }
         let upper = folder.upper(stored.turn);
         if !self.layers.is_untouched(&upper, &stored.plan, &stored.layers)? {
@@ -142,31 +143,33 @@ impl Inner {
             folder.replace(&stored)?;
             self.layers.seal(&upper, layer, &stored.plan, &below)?;
         }
-        Ok(Saved(Stored { turn: FIRST_TURN, ..stored }))
+        Ok(Saved(stored.sealed(made)))
     }
 
-    fn copy(&self, id: SandboxId, layer: LayerId) -> Result<Saved, NativeError> {
+    fn copy(&self, id: SandboxId, layer: LayerId, made: Timestamp) -> Result<Saved, NativeError> {
         let folder = Folder::of(&self.home, id);
         let stored = folder.read()?;
-        if stored.plan.disk.is_some() {
-            return self.copy_from_disk(&folder, stored, layer);
-        }
-        let upper = folder.upper(stored.turn);
-        self.copy_from(&upper, stored, layer)
+        let copied = if stored.plan.disk.is_some() {
+            self.copy_from_disk(&folder, stored, layer)?
+        } else {
+            let upper = folder.upper(stored.turn);
+            self.copy_from(&upper, stored, layer)?
+        };
+        Ok(Saved(copied.sealed(made)))
     }
 
     /// What is on a disk of its own stays there.
-    fn copy_from_disk(&self, folder: &Folder, stored: Stored, layer: LayerId) -> Result<Saved, NativeError> {
+    fn copy_from_disk(&self, folder: &Folder, stored: Stored, layer: LayerId) -> Result<Stored, NativeError> {
         let disk = open_disk(folder, &stored)?;
         self.copy_from(&disk.path().join(UPPER), stored, layer)
     }
 
-    fn copy_from(&self, upper: &Path, mut stored: Stored, layer: LayerId) -> Result<Saved, NativeError> {
+    fn copy_from(&self, upper: &Path, mut stored: Stored, layer: LayerId) -> Result<Stored, NativeError> {
         if !self.layers.is_untouched(upper, &stored.plan, &stored.layers)? {
             self.layers.copy(upper, layer, &stored.plan, &stored.layers)?;
             stored.layers.insert(0, layer);
         }
-        Ok(Saved(Stored { turn: FIRST_TURN, ..stored }))
+        Ok(stored)
     }
 
     fn rollback(&self, id: SandboxId, saved: Saved) -> Result<(), NativeError> {

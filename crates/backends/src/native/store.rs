@@ -25,7 +25,8 @@ pub(super) struct Stored {
     /// The sealed layers it stands on, top first.
     #[serde(default)]
     pub(super) layers: Vec<LayerId>,
-    /// Since when it relies on what it reads live, if it was laid over a later state of its workspace.
+    /// Since when it relies on what it reads live. Written down when it is sealed: whatever is made of that relies on it since
+    /// then, too, however much later it is made. None: it was never sealed, or by a zeno that did not know this.
     #[serde(default)]
     pub(super) since: Option<Timestamp>,
     /// Absolute paths that it keeps although they have changed in reality since.
@@ -48,6 +49,13 @@ impl Stored {
             && self.since == other.since
             && self.disputed == other.disputed
             && self.turn == other.turn
+    }
+
+    /// The same, of a sandbox made then, to be kept: it says since when it relies on what it reads live.
+    pub(super) fn sealed(self, made: Timestamp) -> Self {
+        let taken = self.frozen.as_ref().map(|frozen| frozen.taken);
+        let since = self.since.or(taken).unwrap_or(made);
+        Self { since: Some(since), turn: FIRST_TURN, ..self }
     }
 
     /// The name of the folder that takes what the sandbox writes.

@@ -181,9 +181,11 @@ fn left_out(assessment: &Assessment) -> String {
     add(git.len() as u64, "of git's own");
     let caveats: String =
         assessment.caveats.iter().map(|caveat| format!("caveat: {}\n", clean(&caveat.text))).collect();
+    // What is masked, and git's own, naming does not bring.
+    let hint = if ignored + machine + unnamed > 0 { " (name what you want with --paths)" } else { "" };
     match parts.as_slice() {
         [] => caveats,
-        _ => caveats + &format!("left out: {} (name what you want with --paths)\n", parts.join(", ")),
+        _ => caveats + &format!("left out: {}{hint}\n", parts.join(", ")),
     }
 }
 

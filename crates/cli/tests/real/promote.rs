@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::files::listing;
 use crate::home::{Home, Ran, finish};
 use crate::wait::until;
-use crate::yard::Yard;
+use crate::yard::{Yard, git};
 
 #[test]
 fn what_was_done_inside_is_done_outside_and_undone() {
@@ -321,6 +321,75 @@ fn what_would_come_of_it_is_judged_before_it_is_real() {
     assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), merged);
     home.ok(&["undo"]);
     assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), LINES.replace("six", "SIX"));
+}
+
+/// Its hooks and settings would run at the next git command.
+#[test]
+fn the_git_folder_of_another_repository_is_never_promoted() {
+    let home = Home::new();
+    let other = home.yard().join("other");
+    fs::create_dir(&other).unwrap();
+    git(&other, &["init", "-q"]);
+    let before = listing(&other.join(".git"));
+    home.create("box", &[]);
+    let script =
+        "echo x > file; echo x > .git/hooks/pre-commit; printf '[core]\nfsmonitor = x\n' >> .git/config";
+    let ran = home.exec("box", &format!("cd {} && {script}", other.display()));
+    assert_eq!(ran.code, 0, "{ran}");
+
+    // Not even where nothing else is named.
+    let hook = other.join(".git/hooks/pre-commit");
+    let planned: Value = home.json(&["promote", "box", "--paths", hook.to_str().unwrap()]);
+    assert_eq!(planned["status"], "planned", "{planned}");
+    let told = home.ok(&["promote", "box", "--paths", other.to_str().unwrap()]);
+    assert!(told.contains("other/.git` is git's own and is never promoted"), "{told}");
+    assert!(told.contains("1 of git's own"), "{told}");
+    assert_eq!(fs::read_to_string(other.join("file")).unwrap(), "x\n");
+    assert_eq!(listing(&other.join(".git")), before);
+}
+
+#[test]
+fn hooks_are_asked_about_wherever_git_looks_for_them() {
+    let home = Home::new();
+    let yard = yard(&home);
+    yard.script("git config core.hooksPath tools/hooks");
+    home.exec("box", "git init -q sub; echo x > sub/.git/hooks/pre-commit; echo x > sub/file; mkdir .GIT; echo x > .GIT/config");
+    home.exec("box", "mkdir -p tools/hooks; echo x > tools/hooks/pre-commit; echo x > tools/file");
+    let refused = home.zeno(&["promote", "box"]);
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.out().contains("executes tools/hooks/pre-commit: git hooks"), "{refused}");
+    assert_eq!(refused.out().matches("executes ").count(), 1, "{refused}");
+    home.ok(&["promote", "box", "--allow-executes"]);
+    let is_there = |path: &str| yard.path.join(path).exists();
+    let paths = ["tools/hooks/pre-commit", "tools/file", "sub/file", "sub/.git", ".GIT"];
+    assert_eq!(paths.map(is_there), [true, true, true, false, false]);
+}
+
+/// What was changed here before the fork was made, and after what it comes from, it never saw.
+#[test]
+fn a_fork_relies_on_the_machine_since_what_it_comes_from_was_made() {
+    let home = Home::new();
+    let notes = home.yard().join("notes");
+    fs::write(&notes, "before\n").unwrap();
+    home.create("box", &[]);
+    home.exec("box", &format!("echo inside > {}", notes.display()));
+    home.ok(&["snapshot", "box", "--name", "saved"]);
+    let promote = |name: &str| home.zeno(&["promote", name, "--paths", notes.to_str().unwrap(), "--dry-run"]);
+    home.ok(&["fork", "box", "--name", "early"]);
+    assert!(promote("early").out().contains("  modify  "), "nothing stands in the way: {}", promote("early"));
+
+    fs::write(&notes, "outside\n").unwrap();
+    home.ok(&["fork", "box", "--name", "fork"]);
+    home.ok(&["fork", "fork", "--name", "second"]);
+    home.ok(&["restore", "saved", "--name", "restored"]);
+    home.exec("early", "echo more > /var/tmp/zeno-more");
+    home.ok(&["rollback", "early", "saved"]);
+    for name in ["box", "early", "fork", "second", "restored"] {
+        assert!(promote(name).out().contains("conflict "), "{name}: {}", promote(name));
+    }
+    let refused = home.zeno(&["promote", "second", "--paths", notes.to_str().unwrap()]);
+    assert_eq!(refused.code, 5, "{refused}");
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "outside\n");
 }
 
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";

@@ -49,9 +49,8 @@ impl Control {
             let Sealed { saved, request: made_with, .. } = control.seal(&slot, &record).await?;
             let digest = control.inner.native.sealed_state(&saved, Detail::Paths).await?.digest;
             let home = made_with.context.home().map(Path::to_owned);
-            let (sandbox, made) = (slot.id, record.sandbox.created);
-            let candidate =
-                Candidate { sandbox, saved, committed: None, request, made, home, exactly: false };
+            let sandbox = slot.id;
+            let candidate = Candidate { sandbox, saved, committed: None, request, home, exactly: false };
             let assessment = control.inner.native.assess(candidate).await?;
             Ok(Look { assessment, digest })
         })
@@ -107,10 +106,9 @@ impl Control {
             let actor = request.actor;
             let root = saved.workspace().map(Into::into);
             let home = made_with.context.home().map(Path::to_owned);
-            let made = record.sandbox.created;
             let exactly = verdict.is_some();
             let sandbox = slot.id;
-            let candidate = Candidate { sandbox, saved, committed, request, made, home, exactly };
+            let candidate = Candidate { sandbox, saved, committed, request, home, exactly };
             let promotion = Promotion {
                 id,
                 sandbox,

@@ -92,7 +92,7 @@ impl Control {
         actor: Actor,
     ) -> Result<Refreshed, Problem> {
         let layer = LayerId::from_bits(random()?);
-        let saved = self.inner.native.seal(slot.id, layer).await?;
+        let saved = self.inner.native.seal(slot.id, layer, record.sandbox.created).await?;
         let sealed = Sealed { layer, saved, request: self.kept_request(slot).await? };
         let before = self.keep_or_last(slot, record, sealed, SnapshotReason::Refresh, actor).await?;
         let layer = Some(LayerId::from_bits(random()?));
@@ -145,10 +145,9 @@ impl Control {
         request: PromoteRequest,
         layer: Option<LayerId>,
     ) -> Result<Laid, Problem> {
-        let made = self.record(slot).await?.sandbox.created;
         let home = made_with.context.home().map(Path::to_owned);
         let (sandbox, saved, committed) = (slot.id, saved.clone(), None);
-        let candidate = Candidate { sandbox, saved, committed, request, made, home, exactly: false };
+        let candidate = Candidate { sandbox, saved, committed, request, home, exactly: false };
         let (holder, probe) = (SnapshotId::from_bits(random()?), SnapshotId::from_bits(random()?));
         let order = Rebase { purpose, candidate, made_with: made_with.clone(), holder, probe, layer };
         Ok(Laid { rebased: self.inner.native.rebase(order).await?, holder, layer })

@@ -37,7 +37,8 @@ impl Control {
         // Before anybody is ended for it.
         self.inner.native.can_seal(slot.id).await?;
         let layer = LayerId::from_bits(random()?);
-        let seal = self.inner.native.seal(slot.id, layer);
+        let made = record.sandbox.created;
+        let seal = self.inner.native.seal(slot.id, layer, made);
         let saved = match record.sandbox.state {
             State::Stopped | State::Expired | State::Failed => seal.await?,
             State::Ready | State::Active | State::Paused => {
@@ -46,7 +47,7 @@ impl Control {
                 if self.inner.native.processes(&seat.running).await? == 0 && !record.throwaway {
                     self.between_processes(slot, record, seal).await?
                 } else {
-                    let copy = self.inner.native.copy(slot.id, layer);
+                    let copy = self.inner.native.copy(slot.id, layer, made);
                     self.while_frozen(slot, record, copy).await?
                 }
             }
@@ -135,7 +136,7 @@ impl Control {
         let request = self.request_of(slot, seat).await?;
         self.inner.native.end(slot.id).await?;
         let layer = LayerId::from_bits(random()?);
-        let saved = match self.inner.native.seal(slot.id, layer).await {
+        let saved = match self.inner.native.seal(slot.id, layer, record.sandbox.created).await {
             // What was in memory of its own went with its processes, and a sandbox whose time is over must not stay for that.
             Err(problem) if record.sandbox.limits.disk.is_some() && problem.code == Code::Refused => {
                 return Ok(None);

@@ -15,11 +15,12 @@ use model::promotion::{
     RefusalReason, Side,
 };
 
+use super::called::Called;
 use super::commits::Commits;
 use super::judge::{Blend, Judgement, Sides};
 use super::plan::{self, Work};
 use super::reality::{Now, Reality, Spot};
-use super::select::{Selection, is_masked, select};
+use super::select::{Selection, is_git, is_masked, select};
 use super::{Ask, PromoteError, Purpose, refuse};
 use crate::diff::{Area, Both, Comparison, Version};
 use crate::launcher::Rights;
@@ -93,15 +94,17 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
     let roots = comparison.workspace().map(Path::to_owned).into_iter().chain([PathBuf::from("/")]);
     let reality = Reality::open(&roots.collect::<Vec<_>>())?;
     let both = comparison.both().map_err(PromoteError::Compare)?;
-    let Selection { chosen, along, left_out } = select(both, ask);
+    let Selection { chosen, along, left_out, foreign } = select(both, ask);
     let root = comparison.workspace().map(|root| Text::from(root.to_owned()));
     let rights = Rights::of_this_process();
+    let caveats = foreign.iter().map(|folder| not_brought(folder)).collect();
     let mut gathered = Gathered {
         ask,
         reality: &reality,
         rights,
         executes: ExecutesList::built_in(),
-        report: Assessment { root, left_out, ..Assessment::default() },
+        called: called(ask, chosen.keys())?,
+        report: Assessment { root, left_out, caveats, ..Assessment::default() },
         outcomes: BTreeMap::new(),
         disputed: Vec::new(),
     };
@@ -132,12 +135,31 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
     Ok(Assessed { report, disputed, reality, work, commits: Commits::default() })
 }
 
+/// What git would run of these, where that has to be known.
+fn called<'b>(ask: &Ask<'_>, chosen: impl Iterator<Item = &'b PathBuf>) -> Result<Called, PromoteError> {
+    if ask.purpose != Purpose::Apply || ask.allow_executes {
+        return Ok(Called::default());
+    }
+    Called::among(chosen, ask.comparison.workspace(), ask.home).map_err(PromoteError::Called)
+}
+
+/// Says that what was named in the git folder of another repository does not come, and what does.
+fn not_brought(folder: &Path) -> Caveat {
+    let text = format!(
+        "`{}` is git's own and is never promoted as files: its hooks and settings would run by themselves. To bring \
+         commits, make the sandbox in that repository; they come along as refs.",
+        folder.display()
+    );
+    Caveat::at(CaveatKind::Commits, folder.display().to_string(), text)
+}
+
 /// What is gathered while path after path is looked at.
 pub(super) struct Gathered<'b, 'a> {
     pub(super) ask: &'b Ask<'a>,
     pub(super) reality: &'b Reality,
     pub(super) rights: Rights,
     executes: ExecutesList,
+    called: Called,
     pub(super) report: Assessment,
     pub(super) outcomes: BTreeMap<PathBuf, Outcome<'a>>,
     pub(super) disputed: Vec<PathBuf>,
@@ -238,7 +260,9 @@ impl<'a> Gathered<'_, 'a> {
     fn would_execute(&mut self, path: &Path, told: &Text, after: Option<&Version<'_>>) {
         let Some(after) = after.filter(|after| after.entry.kind != FileKind::Directory) else { return };
         let is_link = after.entry.kind == FileKind::Symlink;
-        match self.executes.reason(path, is_link, self.ask.home) {
+        let homes = self.ask.homes.iter().map(|home| Some(home.as_path())).chain([None]);
+        let listed = homes.into_iter().find_map(|home| self.executes.reason(path, is_link, home));
+        match listed.or_else(|| self.called.reason(path, is_link)) {
             Some(why) if !self.ask.allow_executes => {
                 self.report.executes.push(Executes { path: told.clone(), why: why.to_owned() });
             }
@@ -251,12 +275,12 @@ impl<'a> Gathered<'_, 'a> {
         let workspace = self.ask.comparison.workspace();
         for path in self.ask.comparison.unread() {
             let in_workspace = workspace.is_some_and(|workspace| path.starts_with(workspace));
+            let area = if in_workspace { Area::Workspace } else { Area::Machine };
             let is_meant = match self.ask.paths {
-                [] => in_workspace && !path.components().any(|name| name.as_os_str() == ".git"),
+                [] => in_workspace,
                 paths => paths.iter().any(|asked| path.starts_with(asked)),
             };
-            let is_masked = self.ask.masked.iter().any(|masked| path.starts_with(masked));
-            if is_meant && !is_masked {
+            if is_meant && !is_masked(&path, self.ask) && !is_git(&path, area, self.ask) {
                 let refusal = Refusal { path: self.told(&path), reason: RefusalReason::Unreadable };
                 self.report.refused.push(refusal);
             }

@@ -16,6 +16,8 @@ pub enum PromoteError {
     Look { path: PathBuf, source: io::Error },
     #[error("there are conflicts, refusals, or things that execute by themselves: nothing was changed")]
     NotClear,
+    #[error("could not tell which hooks git would run by itself")]
+    Called(#[source] CommitsError),
     #[error("could not bring the commits made inside")]
     Commits(#[source] CommitsError),
     #[error("nowhere on the mount of `{path}` may this user make a folder")]

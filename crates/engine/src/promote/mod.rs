@@ -13,6 +13,7 @@
 mod along;
 mod apply;
 mod assess;
+mod called;
 mod commits;
 mod error;
 mod finish;
@@ -34,6 +35,7 @@ mod stage;
 mod tests;
 mod undo;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -59,8 +61,8 @@ pub struct Ask<'a> {
     pub paths: &'a [PathBuf],
     /// Absolute; these and all below are never promoted.
     pub masked: &'a [PathBuf],
-    /// When the sandbox was made: what it reads live and has changed since is a conflict. The time of a file written then,
-    /// not of the clock, which is ahead of file times by up to a tick.
+    /// When the sandbox was made, or the one whose files it began with: what it reads live and has changed since is a conflict.
+    /// The time of a file written then, not of the clock, which is ahead of file times by up to a tick.
     pub since: Timestamp,
     /// Absolute. What the sandbox has there was once taken although reality had changed it: a conflict, whatever it looks
     /// like.
@@ -70,6 +72,8 @@ pub struct Ask<'a> {
     pub allow_executes: bool,
     /// The user's home.
     pub home: Option<&'a Path>,
+    /// Where a login executes files: everybody's homes ([`crate::homes`]).
+    pub homes: &'a BTreeSet<PathBuf>,
     pub purpose: Purpose,
 }
 

@@ -1,6 +1,7 @@
 //! Which of the sandbox's changes are to be promoted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use model::exec::Text;
@@ -16,26 +17,34 @@ pub(super) struct Selection<'a> {
     /// What is never promoted, and belongs to the sandbox's state all the same.
     pub(super) along: BTreeMap<PathBuf, Both<'a>>,
     pub(super) left_out: LeftOut,
+    /// Git's own folders of other repositories, in which something that was named is left out all the same.
+    pub(super) foreign: Vec<PathBuf>,
 }
 
 pub(super) fn select<'a>(mut both: BTreeMap<PathBuf, Both<'a>>, ask: &Ask<'_>) -> Selection<'a> {
     let mut left_out = LeftOut::default();
     let mut along = BTreeMap::new();
+    let mut foreign = Vec::new();
     if ask.purpose != Purpose::Apply {
         both.retain(|_, both| both.area != Area::Machine);
         along = both.extract_if(.., |path, both| comes_along(path, both.area, ask)).collect();
     }
     both.retain(|path, both| {
-        let is_masked = is_masked(path, ask);
-        if is_masked {
+        if is_masked(path, ask) {
             left_out.masked.push(Text::from(path.clone()));
-        } else if both.area == Area::Git {
-            let folder = Text::from(git_folder(path));
-            if !left_out.git.contains(&folder) {
-                left_out.git.push(folder);
+        } else if !is_git(path, both.area, ask) {
+            return true;
+        } else if both.area == Area::Machine && !is_named(path, ask) {
+            left_out.machine += 1;
+        } else {
+            let folder = git_folder(path);
+            let told = Text::from(folder.clone());
+            if !left_out.git.contains(&told) {
+                left_out.git.push(told);
+                foreign.extend((both.area == Area::Machine).then_some(folder));
             }
         }
-        !is_masked && both.area != Area::Git
+        false
     });
     let mut chosen: BTreeSet<PathBuf> = BTreeSet::new();
     chosen.extend(
@@ -54,29 +63,53 @@ pub(super) fn select<'a>(mut both: BTreeMap<PathBuf, Both<'a>>, ask: &Ask<'_>) -
         } += 1;
         false
     });
-    Selection { chosen: both, along, left_out }
+    Selection { chosen: both, along, left_out, foreign }
 }
 
 pub(super) fn is_masked(path: &Path, ask: &Ask<'_>) -> bool {
     ask.masked.iter().any(|masked| path.starts_with(masked))
 }
 
+/// Is it git's own, of whatever repository? Its hooks and settings run by themselves, so the name alone counts, and in
+/// capitals, too: some file systems take them for the same.
+pub(super) fn is_git(path: &Path, area: Area, ask: &Ask<'_>) -> bool {
+    let shown = match area {
+        Area::Git => return true,
+        Area::Machine => path,
+        // The workspace itself may be a worktree that somebody keeps in a git folder.
+        Area::Workspace | Area::Ignored => {
+            let workspace = ask.comparison.workspace();
+            workspace.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path)
+        }
+    };
+    shown.iter().any(is_git_name)
+}
+
+fn is_git_name(name: &OsStr) -> bool {
+    name.eq_ignore_ascii_case(".git")
+}
+
 fn comes_along(path: &Path, area: Area, ask: &Ask<'_>) -> bool {
     match area {
         Area::Git => ask.purpose == Purpose::Refresh,
         Area::Ignored => !is_meant(path, area, ask),
-        Area::Workspace | Area::Machine => is_masked(path, ask),
+        Area::Workspace | Area::Machine => {
+            is_masked(path, ask) || ask.purpose == Purpose::Refresh && is_git(path, area, ask)
+        }
     }
 }
 
 /// Ignored files and the machine have to be named: a build folder is made again, and nobody expects `/etc` to change.
 fn is_meant(path: &Path, area: Area, ask: &Ask<'_>) -> bool {
-    let is_named = ask.paths.iter().any(|named| path.starts_with(named));
     match area {
-        Area::Workspace => ask.paths.is_empty() || is_named,
-        Area::Ignored | Area::Machine => is_named,
+        Area::Workspace => ask.paths.is_empty() || is_named(path, ask),
+        Area::Ignored | Area::Machine => is_named(path, ask),
         Area::Git => false,
     }
+}
+
+fn is_named(path: &Path, ask: &Ask<'_>) -> bool {
+    ask.paths.iter().any(|named| path.starts_with(named))
 }
 
 /// A folder cannot go without what is in it, nor can something come without the folder it is in.
@@ -107,6 +140,6 @@ fn is_folder(version: Option<&Version<'_>>) -> bool {
 
 /// The folder of git's own in which a path lies.
 fn git_folder(path: &Path) -> PathBuf {
-    let folder = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == ".git"));
+    let folder = path.ancestors().find(|folder| folder.file_name().is_some_and(is_git_name));
     folder.or(path.parent()).unwrap_or(path).to_owned()
 }

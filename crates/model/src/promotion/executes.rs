@@ -5,7 +5,7 @@
 //! scripts, makefiles, `build.rs`, `conftest.py`. That is the code under promotion itself; whoever runs it has asked for it,
 //! and asking each time would teach people to say yes without looking. `.gitattributes` and `.gitmodules` are not on it
 //! either: they only name filters and addresses, and git takes commands from its own configuration alone, which is never
-//! promoted.
+//! promoted. Where that configuration names a folder of hooks, or a file with more of it, the engine asks git.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

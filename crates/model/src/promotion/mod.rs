@@ -302,7 +302,7 @@ pub enum Did {
     Attributes,
     /// A file became a folder, a folder a link, and so on.
     ChangeType,
-    /// It was read live and has changed since the sandbox was made; nobody knows how.
+    /// It was read live and has changed since the sandbox, or the one it comes from, was made; nobody knows how.
     Something,
 }
 
@@ -324,7 +324,7 @@ pub enum ConflictReason {
     FolderGone,
     /// The folder it is in is a file or a symbolic link in reality. It is never followed.
     FolderReplaced,
-    /// It was read live, and reality has changed it since the sandbox was made.
+    /// It was read live, and reality has changed it since the sandbox, or the one it comes from, was made.
     MovedOn,
 }
 
@@ -343,7 +343,7 @@ impl ConflictReason {
             }
             Self::FolderGone => "the folder it is in is gone",
             Self::FolderReplaced => "the folder it is in has become a file or a symbolic link",
-            Self::MovedOn => "it has changed since the sandbox was made",
+            Self::MovedOn => "it has changed since the sandbox, or the one it comes from, was made",
         }
     }
 }
@@ -459,7 +459,7 @@ pub struct LeftOut {
     /// Masked paths: never promoted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub masked: Vec<Text>,
-    /// Git's own folders: never promoted as files. Commits come as refs instead.
+    /// Git's own folders, of whatever repository: never promoted as files. Commits of the workspace's come as refs instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<Text>,
 }

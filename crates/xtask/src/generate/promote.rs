@@ -21,6 +21,7 @@ pub(super) fn page() -> String {
     let ExecutesList { anywhere, paths } = ExecutesList::built_in();
     text += "\n## What executes by itself\n\n";
     text += "These are promoted only with `--allow-executes`: a program reads and runs them without anyone asking.\n";
+    text += ELSEWHERE;
     text += "\n### In whatever folder\n\n`*` stands for any characters of one name, a final `**` for all below.\n\n";
     text += &table(["path", "reason"], anywhere.iter().map(rule));
     text += "\n### At these paths\n\n`~` is the caller's home.\n\n";
@@ -71,6 +72,11 @@ fn rule(rule: &ExecutesRule) -> [String; 2] {
     [format!("`{}`", rule.path), rule.reason.clone()]
 }
 
+const ELSEWHERE: &str = "\
+The same goes for all in the folder that `core.hooksPath` names, and for a file that git's settings include (`include.path`):
+git is asked, for the real repositories around what is promoted, with the settings of the caller and of the machine.
+";
+
 const INTRODUCTION: &str = "\
 `zeno promote` brings what a sandbox changed into the real workspace, all or nothing: as long as there is one conflict or one
 refusal, nothing is changed. Where checks are declared, exactly the state that passed them goes through.
@@ -78,6 +84,12 @@ refusal, nothing is changed. Where checks are declared, exactly the state that p
 Commits made inside arrive as `refs/zeno/<sandbox>/heads/...`, `.../tags/...` and `.../HEAD` of the real repository: no ref of
 yours, no index, no setting and no hook is touched, and nothing checks them out. A verdict's digest covers where branches
 stand, and so the commits themselves; its checks ran on the files of the working tree. `--no-commits` leaves them.
+
+Git's own folders, `.git` in whatever spelling, are never promoted as files: neither the workspace's, nor that of a repository in
+it, nor that of one elsewhere on the machine, not even where they are named. They are left out, and it is said.
+
+What a sandbox reads live (the machine, and what git ignores) and has changed in reality since it was made is a conflict. For a
+fork or a restored sandbox this counts from when the sandbox was made that its files come from.
 
 ";
 

@@ -1,7 +1,9 @@
-//! Running git, with nobody's settings but those of the repository it runs in.
+//! Running git, with nobody's settings but those of the repository it runs in; and asking it for everybody's.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use crate::sys;
 
 /// The program.
 #[derive(Clone, Debug)]
-pub(super) struct Git {
+pub(in crate::promote) struct Git {
     program: PathBuf,
 }
 
@@ -30,6 +32,15 @@ pub(super) struct Call<'a> {
     pub(super) arguments: &'a [&'a str],
 }
 
+/// One setting that holds a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::promote) struct Setting {
+    /// Where it stands.
+    pub(in crate::promote) file: PathBuf,
+    pub(in crate::promote) name: String,
+    pub(in crate::promote) value: PathBuf,
+}
+
 /// How a call ended, and what it said.
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -40,7 +51,7 @@ pub(super) struct Answer {
 
 impl Git {
     /// `None`: it is not installed. Not by PATH: that of a daemon is whatever the first caller's was.
-    pub(super) fn find() -> Option<Self> {
+    pub(in crate::promote) fn find() -> Option<Self> {
         let mut programs = FOLDERS.split(':').map(|folder| Path::new(folder).join("git"));
         programs.find(|program| program.is_file()).map(|program| Self { program })
     }
@@ -58,48 +69,50 @@ impl Git {
 
     /// The same, with this file to read from.
     pub(super) fn run_with(&self, call: Call<'_>, stdin: File) -> Result<Answer, CommitsError> {
-        let failed = |source| CommitsError::Start { what: call.what, source };
-        let mut stdout = filled(b"").map_err(failed)?;
-        let written = stdout.try_clone().map_err(failed)?;
-        let mut answer = self.pipe(call, stdin, written)?;
-        stdout.seek(SeekFrom::Start(0)).map_err(failed)?;
-        stdout.read_to_end(&mut answer.stdout).map_err(failed)?;
-        Ok(answer)
+        let command = self.command(call).map_err(|source| CommitsError::Start { what: call.what, source })?;
+        heard(call.what, command, stdin)
     }
 
     /// Runs with these files at its ends.
     pub(super) fn pipe(&self, call: Call<'_>, stdin: File, stdout: File) -> Result<Answer, CommitsError> {
-        let failed = |source| CommitsError::Start { what: call.what, source };
-        // Files in memory instead of pipes: nobody has to read while it runs.
-        let mut said = filled(b"").map_err(failed)?;
-        let mut command = self.command(call).map_err(failed)?;
-        command.stdin(stdin).stdout(stdout).stderr(Stdio::from(said.try_clone().map_err(failed)?));
-        let mut child = command.spawn().map_err(failed)?;
-        let waiting = |source| CommitsError::Wait { what: call.what, source };
-        let Some(status) = end_of(&mut child).map_err(waiting)? else {
-            return Err(CommitsError::Slow { what: call.what });
-        };
-        let mut stderr = Vec::new();
-        said.seek(SeekFrom::Start(0)).map_err(waiting)?;
-        said.take(LONGEST_COMPLAINT).read_to_end(&mut stderr).map_err(waiting)?;
-        Ok(Answer { status, stdout: Vec::new(), stderr })
+        let command = self.command(call).map_err(|source| CommitsError::Start { what: call.what, source })?;
+        ended(call.what, command, stdin, stdout)
+    }
+
+    /// What settings say under the names that fit a pattern: those of the machine, of whoever has this home, and of the
+    /// repository with this git folder. Paths in them are written out. Only here the settings of others are asked for, as
+    /// they are, with our own rights to read them: nothing is run for it.
+    pub(in crate::promote) fn settings(
+        &self,
+        what: &'static str,
+        names: &str,
+        folder: Option<&Path>,
+        home: Option<&Path>,
+    ) -> Result<Vec<Setting>, CommitsError> {
+        let mut command = self.bare();
+        for (name, path) in [("GIT_DIR", folder), ("HOME", home)] {
+            if let Some(path) = path {
+                command.env(name, path);
+            }
+        }
+        command.args(["config", "--null", "--show-origin", "--type=path", "--get-regexp", names]);
+        let stdin = filled(b"").map_err(|source| CommitsError::Start { what, source })?;
+        let answer = heard(what, command, stdin)?;
+        if answer.status.code() == Some(NO_SUCH_SETTING) {
+            return Ok(Vec::new());
+        }
+        let said = answer.ok(what)?;
+        let words: Vec<&[u8]> = said.split(|byte| *byte == 0).collect();
+        let settings = words.chunks_exact(2).map(|pair| Setting::read(pair[0], pair[1]));
+        settings.collect::<Option<_>>().ok_or(CommitsError::Answer { what })
     }
 
     fn command(&self, call: Call<'_>) -> io::Result<Command> {
-        let mut command = Command::new(&self.program);
+        let mut command = self.bare();
         command
-            .env_clear()
-            .env("PATH", FOLDERS)
-            .env("LC_ALL", "C")
             .env("GIT_DIR", call.folder)
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_NO_REPLACE_OBJECTS", "1")
-            // Of a partial clone: what is missing is not fetched behind anybody's back.
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_ALLOW_PROTOCOL", "none")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .current_dir("/");
+            .env("GIT_CONFIG_GLOBAL", "/dev/null");
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
@@ -111,6 +124,32 @@ impl Git {
         }
         Ok(command)
     }
+
+    /// Without anybody's environment.
+    fn bare(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .env_clear()
+            .env("PATH", FOLDERS)
+            .env("LC_ALL", "C")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            // Of a partial clone: what is missing is not fetched behind anybody's back.
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_ALLOW_PROTOCOL", "none")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .current_dir("/");
+        command
+    }
+}
+
+impl Setting {
+    /// From what git prints: where it stands, then its name and value.
+    fn read(origin: &[u8], setting: &[u8]) -> Option<Self> {
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        let end = setting.iter().position(|byte| *byte == b'\n')?;
+        let name = std::str::from_utf8(&setting[..end]).ok()?.to_owned();
+        Some(Self { file: path(origin.strip_prefix(b"file:")?), name, value: path(&setting[end + 1..]) })
+    }
 }
 
 impl Answer {
@@ -121,6 +160,39 @@ impl Answer {
         let said = String::from_utf8_lossy(&self.stderr).trim().to_owned();
         Err(CommitsError::Refused { what, said })
     }
+}
+
+/// Runs, and keeps what it printed.
+fn heard(what: &'static str, command: Command, stdin: File) -> Result<Answer, CommitsError> {
+    let failed = |source| CommitsError::Start { what, source };
+    let mut stdout = filled(b"").map_err(failed)?;
+    let written = stdout.try_clone().map_err(failed)?;
+    let mut answer = ended(what, command, stdin, written)?;
+    stdout.seek(SeekFrom::Start(0)).map_err(failed)?;
+    stdout.read_to_end(&mut answer.stdout).map_err(failed)?;
+    Ok(answer)
+}
+
+/// Runs to its end.
+fn ended(
+    what: &'static str,
+    mut command: Command,
+    stdin: File,
+    stdout: File,
+) -> Result<Answer, CommitsError> {
+    let failed = |source| CommitsError::Start { what, source };
+    // Files in memory instead of pipes: nobody has to read while it runs.
+    let mut said = filled(b"").map_err(failed)?;
+    command.stdin(stdin).stdout(stdout).stderr(Stdio::from(said.try_clone().map_err(failed)?));
+    let mut child = command.spawn().map_err(failed)?;
+    let waiting = |source| CommitsError::Wait { what, source };
+    let Some(status) = end_of(&mut child).map_err(waiting)? else {
+        return Err(CommitsError::Slow { what });
+    };
+    let mut stderr = Vec::new();
+    said.seek(SeekFrom::Start(0)).map_err(waiting)?;
+    said.take(LONGEST_COMPLAINT).read_to_end(&mut stderr).map_err(waiting)?;
+    Ok(Answer { status, stdout: Vec::new(), stderr })
 }
 
 /// `None`: it took too long, and was killed.
@@ -156,4 +228,6 @@ const SETTINGS: [&str; 7] = [
 const FOLDERS: &str =
     "/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin:/home/linuxbrew/.linuxbrew/bin";
 pub(super) const PATIENCE: Duration = Duration::from_secs(600);
+/// What `git config` exits with where there is none.
+const NO_SUCH_SETTING: i32 = 1;
 const LONGEST_COMPLAINT: u64 = 16 << 10;

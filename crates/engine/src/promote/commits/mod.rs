@@ -15,7 +15,7 @@
 //! settings or the files of the real repository.
 
 mod error;
-mod git;
+pub(super) mod git;
 mod host;
 mod names;
 mod scratch;

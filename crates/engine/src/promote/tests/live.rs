@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use model::exec::Text;
 use rustix::fs::{CWD, FileType, Mode};
 use tempfile::TempDir;
 
@@ -132,4 +133,34 @@ fn what_changed_since_the_sandbox_was_made_is_a_conflict() {
     // Both made the same of it.
     check(|machine| fs::write(machine.file("a"), "sandbox\n").unwrap(), &[]);
     check(|machine| fs::remove_file(machine.file("d/one")).unwrap(), &[]);
+}
+
+#[test]
+fn another_repository_s_own_files_are_never_promoted() {
+    let machine = Machine::new();
+    let upper = machine.dir.path().join("upper/0");
+    for file in ["repo/.git/hooks/pre-commit", "repo/.git/config", "repo/file", ".Git/config"] {
+        fs::create_dir_all(upper.join(file).parent().unwrap()).unwrap();
+        fs::write(upper.join(file), "sandbox\n").unwrap();
+    }
+    let comparison = machine.comparison();
+    let told = |paths: Vec<PathBuf>| {
+        let wish = Wish { paths, since: machine.since, ..Wish::default() };
+        let report = assessed(&comparison, &wish).unwrap().report;
+        let actions: Vec<_> = actions(&report).into_iter().filter(|line| line.contains("repo")).collect();
+        assert_eq!(report.caveats.len(), report.left_out.git.len(), "each is told why");
+        (actions.len(), report.left_out.git, report.left_out.machine)
+    };
+    let git = |path: &str| Text::from(machine.file(path));
+    assert_eq!(told(vec![]), (0, vec![], 6 + 8));
+    assert_eq!(told(vec![machine.file("")]), (2, vec![git(".Git"), git("repo/.git")], 0));
+    assert_eq!(told(vec![machine.file("repo/.git/config")]), (0, vec![git("repo/.git")], 6 + 7));
+
+    let wish = machine.wish();
+    let assessed = assessed(&comparison, &wish).unwrap();
+    apply(&assessed, &machine.dir.path().join("promotions/prtest"), &mut |_| {}).unwrap();
+    assert_eq!(
+        ["repo/file", "repo/.git", ".Git"].map(|path| machine.file(path).exists()),
+        [true, false, false]
+    );
 }

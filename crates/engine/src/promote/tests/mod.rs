@@ -37,6 +37,7 @@ struct Wish {
     resolutions: Resolutions,
     allow_executes: bool,
     home: Option<PathBuf>,
+    homes: BTreeSet<PathBuf>,
     since: Timestamp,
 }
 
@@ -116,6 +117,14 @@ impl Lab {
 }
 
 fn assessed<'a>(comparison: &'a Comparison, wish: &'a Wish) -> Result<Assessed<'a>, PromoteError> {
+    assessed_for(comparison, wish, Purpose::Apply)
+}
+
+fn assessed_for<'a>(
+    comparison: &'a Comparison,
+    wish: &'a Wish,
+    purpose: Purpose,
+) -> Result<Assessed<'a>, PromoteError> {
     assess(&Ask {
         comparison,
         paths: &wish.paths,
@@ -125,7 +134,8 @@ fn assessed<'a>(comparison: &'a Comparison, wish: &'a Wish) -> Result<Assessed<'
         resolutions: &wish.resolutions,
         allow_executes: wish.allow_executes,
         home: wish.home.as_deref(),
-        purpose: Purpose::Apply,
+        homes: &wish.homes,
+        purpose,
     })
 }
 

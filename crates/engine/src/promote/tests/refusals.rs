@@ -7,7 +7,7 @@ use model::promotion::{Refusal, RefusalReason};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
-use super::super::PromoteError;
+use super::super::{PromoteError, Purpose};
 use super::{Lab, Wish, actions, assert_same, is_root};
 
 const FILES: [(&str, &str); 3] = [("a", "alpha\n"), ("d/one", "one\n"), ("d/two", "two\n")];
@@ -108,13 +108,58 @@ fn masked_paths_and_git_s_own_are_left_out() {
 }
 
 #[test]
+fn git_s_own_is_left_out_wherever_it_is_and_however_it_is_spelt() {
+    let lab = Lab::new(&FILES);
+    lab.inside(
+        "mkdir -p sub/.git/hooks .GIT; echo x > sub/.git/hooks/pre-commit; echo x > .GIT/config; \
+         echo 'gitdir: ../elsewhere' > d/.git; echo x > sub/file; echo x > .github",
+    );
+    // Naming it changes nothing.
+    let named = vec![lab.file(""), lab.file(".GIT/config"), lab.file("sub/.git/hooks/pre-commit")];
+    for paths in [vec![], named] {
+        let report = lab.assess(&Wish { paths, ..Wish::default() });
+        assert_eq!(actions(&report), ["+ .github", "+ sub", "+ sub/file"]);
+        let left: Vec<_> = report.left_out.git.iter().map(|path| path.display().into_owned()).collect();
+        let expected = [".GIT", "d/.git", "sub/.git"].map(|path| lab.file(path).display().to_string());
+        assert_eq!((left.as_slice(), report.left_out.unnamed), (&expected[..], 0));
+    }
+    lab.promote(&Wish::default()).unwrap();
+    assert!([".GIT", "d/.git", "sub/.git"].iter().all(|path| !lab.file(path).exists()));
+}
+
+#[test]
+fn a_worktree_that_lies_in_a_git_folder_is_promoted() {
+    let lab = Lab::new(&FILES);
+    lab.inside("echo x > a");
+    lab.outside("mkdir ../.git; cp -a . ../.git/tree");
+    let comparison = lab.bed.compare_at(&lab.bed.path(".git/tree"));
+    let report = super::assessed(&comparison, &Wish::default()).unwrap().report;
+    assert_eq!((actions(&report), report.left_out.git.len()), (vec!["~ a".to_owned()], 0));
+}
+
+/// A sandbox that is brought up to date keeps what it never promotes.
+#[test]
+fn what_only_looks_like_git_s_own_goes_along_with_the_sandbox() {
+    let lab = Lab::new(&FILES);
+    lab.inside("mkdir .GIT; echo x > .GIT/config; echo x > a");
+    let comparison = lab.comparison();
+    let wish = Wish::default();
+    let told = |purpose| {
+        let assessed = super::assessed_for(&comparison, &wish, purpose).unwrap();
+        assert_eq!(actions(&assessed.report), ["~ a"]);
+        let paths = assessed.work.intents.iter().map(|intent| intent.spot.path.display().into_owned());
+        paths.collect::<Vec<_>>()
+    };
+    assert_eq!(told(Purpose::Refresh), [".GIT", "a"]);
+    assert_eq!([told(Purpose::Preview), told(Purpose::Apply)], [["a"], ["a"]]);
+}
+
+#[test]
 fn what_executes_by_itself_needs_leave() {
     let lab = Lab::new(&FILES);
     lab.inside("echo x > .envrc; mkdir .vscode; echo '{}' > .vscode/tasks.json; ln -s d .husky; echo x > package.json");
     let before = lab.tree();
-    let report = lab.assess(&Wish::default());
-    let paths: Vec<_> = report.executes.iter().map(|executes| executes.path.display().into_owned()).collect();
-    assert_eq!(paths, [".envrc", ".husky", ".vscode/tasks.json"]);
+    assert_eq!(executes(&lab, &Wish::default()), [".envrc", ".husky", ".vscode/tasks.json"]);
     assert!(matches!(lab.promote(&Wish::default()), Err(PromoteError::NotClear)));
     assert_same(&lab.tree(), &before);
     lab.promote(&Wish { allow_executes: true, ..Wish::default() }).unwrap();
@@ -128,4 +173,66 @@ fn shell_start_up_files_count_where_the_home_is() {
     let home = Some(lab.real());
     assert_eq!(lab.assess(&Wish { home, ..Wish::default() }).executes.len(), 1);
     assert_eq!(lab.assess(&Wish::default()).executes.len(), 0);
+}
+
+fn executes(lab: &Lab, wish: &Wish) -> Vec<String> {
+    lab.assess(wish).executes.iter().map(|executes| executes.path.display().into_owned()).collect()
+}
+
+/// With these settings of the real repository, what is done inside would execute.
+#[track_caller]
+fn check_settings(settings: &str, inside: &str, expected: &[&str]) {
+    let lab = Lab::new(&FILES);
+    lab.inside(&format!("echo x > other; {inside}"));
+    lab.outside(&format!("git init -q .; {settings}"));
+    assert_eq!(executes(&lab, &Wish::default()), expected, "{settings}");
+    assert!(executes(&lab, &Wish { allow_executes: true, ..Wish::default() }).is_empty());
+}
+
+#[test]
+fn hooks_count_wherever_the_repository_has_them() {
+    let hooks =
+        "mkdir -p d/hooks/deep; echo x > d/hooks/pre-commit; echo x > d/hooks/deep/tool; echo x > d/new";
+    check_settings("true", hooks, &[]);
+    let found = ["d/hooks/deep/tool", "d/hooks/pre-commit"];
+    check_settings("git config core.hooksPath d/hooks", hooks, &found);
+    check_settings("git config core.hooksPath ./d/../d/hooks/", hooks, &found);
+    check_settings("git config core.hooksPath \"$PWD/d/hooks\"", hooks, &found);
+    check_settings("ln -s d way; git config core.hooksPath way/hooks", hooks, &found);
+    check_settings("git config core.hooksPath new/hooks", "ln -s d new", &["new"]);
+    check_settings("git config core.hooksPath ''", hooks, &[]);
+    // Hooks beside everything else: what lies deeper is none.
+    check_settings(
+        "git config core.hooksPath .",
+        "echo x > pre-commit; echo x > d/one",
+        &["other", "pre-commit"],
+    );
+}
+
+#[test]
+fn settings_that_are_included_count() {
+    let inside = "echo x > settings; echo x > d/settings";
+    check_settings("git config include.path ../settings", inside, &["settings"]);
+    check_settings("git config includeIf.onbranch:x.path ../d/settings", inside, &["d/settings"]);
+}
+
+#[test]
+fn hooks_of_the_user_and_of_a_repository_around_count() {
+    let lab = Lab::new(&FILES);
+    lab.inside("mkdir own; echo x > own/post-checkout; echo x > d/pre-push");
+    lab.outside("git config -f .gitconfig core.hooksPath '~/own'");
+    let wish = Wish { home: Some(lab.real()), ..Wish::default() };
+    assert_eq!(executes(&lab, &wish), ["own/post-checkout"]);
+    lab.outside("git init -q d; git -C d config core.hooksPath .");
+    assert_eq!(executes(&lab, &wish), ["d/pre-push", "own/post-checkout"]);
+}
+
+#[test]
+fn settings_that_git_cannot_read_are_no_reason_to_let_everything_through() {
+    let lab = Lab::new(&FILES);
+    lab.inside("echo x > a");
+    lab.outside("git init -q .; echo '[core' > .git/config");
+    let comparison = lab.comparison();
+    assert!(matches!(super::assessed(&comparison, &Wish::default()), Err(PromoteError::Called(_))));
+    lab.promote(&Wish { allow_executes: true, ..Wish::default() }).unwrap();
 }
