@@ -45,8 +45,8 @@ pub(super) struct Init {
     pub(super) ended: VecDeque<Exec>,
     pub(super) last_job: u32,
     pub(super) conversations: Vec<Conversation>,
-    /// Stopped before we froze everyone, so not to be woken.
-    pub(super) stopped_before: Vec<i32>,
+    /// While everyone is frozen: who was stopped before, so not to be woken.
+    pub(super) stopped_before: Option<Vec<i32>>,
 }
 
 /// Who spoke.
@@ -90,7 +90,7 @@ impl Init {
             ended: VecDeque::new(),
             last_job: 0,
             conversations: vec![Conversation::new(first)?],
-            stopped_before: Vec::new(),
+            stopped_before: None,
         })
     }
 
