@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use backends::native::{Provision, Provisioned};
+use backends::native::{Provision, Provisioned, Running};
 use model::sandbox::CreateRequest;
-use model::{Problem, State};
+use model::{Code, Problem, State};
 
 use crate::control::{Control, Processes};
 use crate::slots::Slot;
@@ -45,11 +45,23 @@ impl Control {
         }
         let seat = slot.seat().ok_or_else(|| refusal::just_ended(&slot.label()))?;
         self.set_restarting(slot, true).await?;
-        self.inner.native.pause(&seat.running).await?;
-        let done = work.await;
+        let done = match self.freeze(slot, &seat.running).await {
+            Ok(()) => work.await,
+            Err(problem) => Err(problem),
+        };
+        // Even if they could not be frozen: an init that did not answer in time may have frozen them since.
         self.inner.native.resume(&seat.running).await?;
         self.set_restarting(slot, false).await?;
         done
+    }
+
+    /// Freezes every process, or none.
+    pub(crate) async fn freeze(&self, slot: &Slot, running: &Running) -> Result<(), Problem> {
+        let frozen = self.inner.native.pause(running).await;
+        frozen.map_err(|problem| match problem.code {
+            Code::NotReady => refusal::restless(problem, &slot.label()),
+            _ => problem,
+        })
     }
 
     /// After a daemon that ended in the middle of it.
@@ -82,7 +94,7 @@ impl Control {
         };
         let Provisioned { running, .. } = self.inner.native.start(order).await?;
         if record.sandbox.state == State::Paused {
-            self.inner.native.pause(&running).await?;
+            self.freeze(slot, &running).await?;
         }
         let CreateRequest { context, limits, .. } = request;
         let seat = self.seat(slot, Processes { running, context, limits: &limits, deadline });

@@ -28,4 +28,4 @@ pub use follow::Follow;
 pub use lifecycle::lifecycle_markdown;
 pub use memory::{Conversation, MemoryWatch};
 pub use store::Verdicts;
-pub use verbs::{Gate, Look, Preview, Throwaway};
+pub use verbs::{Gate, Keep, Look, Preview, Throwaway};

@@ -43,8 +43,8 @@ pub enum Action {
 #[must_use]
 pub fn decide(record: &Record, found: Found, now: Timestamp) -> Action {
     let sandbox = &record.sandbox;
-    if record.throwaway && sandbox.state != State::Destroyed {
-        return Action::Destroy { reason: Some(THROWAWAY.to_owned()), keep: None };
+    if record.throwaway {
+        return throwaway(sandbox, now);
     }
     match (sandbox.state, found) {
         (State::Destroyed, _) => Action::Keep,
@@ -75,6 +75,21 @@ pub fn decide(record: &Record, found: Found, now: Timestamp) -> Action {
         (State::Stopped | State::Expired | State::Failed, Found::Gone | Found::Silent) => {
             resting(sandbox, now)
         }
+    }
+}
+
+/// Nobody waits for its command any more. If its time is over, that is what ended it as far as anybody can tell, or would
+/// have by now; one that was never used, or ended before, has nothing that a clock took.
+fn throwaway(sandbox: &Sandbox, now: Timestamp) -> Action {
+    let unfinished = match sandbox.state {
+        State::Destroyed => return Action::Keep,
+        State::Ready | State::Active | State::Paused | State::Unreachable | State::Expired => true,
+        State::Requested | State::Provisioning | State::Stopped | State::Failed | State::Destroying => false,
+    };
+    if unfinished && lifetime::is_over(sandbox.expires, now) {
+        Action::Destroy { reason: Some(lifetime::reason(sandbox, now)), keep: EXPIRED }
+    } else {
+        Action::Destroy { reason: Some(THROWAWAY.to_owned()), keep: None }
     }
 }
 

@@ -71,8 +71,8 @@ impl Control {
         slot.rise();
         let outcome = async {
             let record = self.record(slot).await?;
-            if record.throwaway && end == End::Expired {
-                self.keep_last(slot, &record, Some(seat), SnapshotReason::Expired).await?;
+            if end == End::Expired {
+                self.keep_expired(slot, &record, seat).await?;
             }
             let action = match end {
                 End::Expired => reconcile::expired(&record.sandbox, store::now()),
@@ -81,6 +81,19 @@ impl Control {
             self.apply(slot, &record, action, None).await
         };
         logged(slot.id, "record the end of a sandbox", outcome.await);
+    }
+
+    /// Keeps what a throwaway wrote whose time is over: nobody can start it again. Needs its turn.
+    pub(crate) async fn keep_expired(
+        &self,
+        slot: &Slot,
+        record: &Record,
+        seat: &Seat,
+    ) -> Result<(), Problem> {
+        if record.throwaway {
+            self.keep_last(slot, record, Some(seat), SnapshotReason::Expired).await?;
+        }
+        Ok(())
     }
 
     /// Compares a sandbox's record with its processes and does what follows. Leaves one alone that is being changed.

@@ -101,6 +101,13 @@ pub(crate) fn just_ended(label: &str) -> Problem {
         .hint(format!("see why: `zeno status {label}`"))
 }
 
+/// Some of its processes could not be frozen, so that none is.
+pub(crate) fn restless(problem: Problem, label: &str) -> Problem {
+    problem
+        .hint(format!("see what it does, and try again when it is done: `zeno exec {label} -- ps ax`"))
+        .hint(format!("or end what runs; what it wrote is kept: `zeno stop {label}`"))
+}
+
 /// Its frozen copy holds only what changes; the rest is read from the real folder.
 pub(crate) fn workspace_gone(workspace: &Text) -> Problem {
     Problem::new(Code::WorkspaceGone, format!("its workspace `{}` is gone", workspace.display()))

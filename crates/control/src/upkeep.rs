@@ -72,6 +72,7 @@ impl Control {
         }
         let outcome = async {
             let record = self.record(slot).await?;
+            self.keep_expired(slot, &record, seat).await?;
             match reconcile::expired(&record.sandbox, store::now()) {
                 Action::Record(change) => self.halt(slot, change).await.map(|_sandbox| ()),
                 action => self.apply(slot, &record, action, None).await,

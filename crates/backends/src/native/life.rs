@@ -60,6 +60,12 @@ impl Native {
         self.kill_leftover(id).await
     }
 
+    /// Whether a sandbox has all it was made with. One that is being made has not, and one whose removal was begun.
+    #[must_use]
+    pub fn is_whole(&self, id: SandboxId) -> bool {
+        Folder::of(&self.0.home, id).has_plan()
+    }
+
     /// Ends every process and removes everything. Also for a half-made, stopped or dead sandbox; done twice is done.
     pub async fn teardown(&self, id: SandboxId) -> Result<(), Problem> {
         self.kill_leftover(id).await?;

@@ -153,7 +153,7 @@ impl Folder {
     }
 
     pub(super) fn write(&self, stored: &Stored) -> Result<(), NativeError> {
-        let path = self.0.join("plan.json");
+        let path = self.plan();
         let failed = |source| NativeError::Write { path: path.clone(), source };
         let text = serde_json::to_vec(stored).map_err(|source| failed(source.into()))?;
         fs::write(&path, text).map_err(failed)
@@ -161,7 +161,7 @@ impl Folder {
 
     /// Writes over what was there: whoever reads, whatever happens meanwhile, finds the old or the new.
     pub(super) fn replace(&self, stored: &Stored) -> Result<(), NativeError> {
-        let (path, next) = (self.0.join("plan.json"), self.0.join("plan.json.next"));
+        let (path, next) = (self.plan(), self.0.join("plan.json.next"));
         let failed = |source| NativeError::Write { path: path.clone(), source };
         let text = serde_json::to_vec(stored).map_err(|source| failed(source.into()))?;
         fs::write(&next, text).and_then(|()| fs::rename(&next, &path)).map_err(failed)
@@ -203,13 +203,29 @@ impl Folder {
     }
 
     pub(super) fn read(&self) -> Result<Stored, NativeError> {
-        let path = self.0.join("plan.json");
+        let path = self.plan();
         let text = fs::read(&path).map_err(|source| NativeError::Read { path: path.clone(), source })?;
         serde_json::from_slice(&text).map_err(|source| NativeError::Garbled { path, source })
     }
 
+    /// The plan goes first: what is left of one that is half removed is never taken for what the sandbox wrote.
     pub(super) fn remove(&self) -> Result<(), NativeError> {
+        let plan = self.plan();
+        match fs::remove_file(&plan) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(NativeError::Remove { path: plan, source });
+            }
+            Ok(()) | Err(_) => {}
+        }
         engine::remove::tree(&self.0).map_err(|source| NativeError::Remove { path: self.0.clone(), source })
+    }
+
+    pub(super) fn has_plan(&self) -> bool {
+        self.plan().exists()
+    }
+
+    fn plan(&self) -> PathBuf {
+        self.0.join("plan.json")
     }
 }
 

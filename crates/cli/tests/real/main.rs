@@ -12,6 +12,7 @@ mod diff;
 mod doctor;
 mod exec;
 mod files;
+mod freeze;
 mod home;
 mod http;
 mod killed;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::home::{Home, is_root};
+use crate::home::{Home, Ran, finish, is_root};
 use crate::wait::{end, until};
 
 /// Everything that overlayfs marks in its own way: whiteouts, opaque folders, moved folders, in the workspace, in `/tmp`
@@ -268,20 +268,31 @@ fn nothing_is_lost_because_a_clock_ran_out() {
     let home = Home::new();
     let timed = home.run(&["--timeout", "3s", "--label", "k=v"], "echo half > /tmp/work; sleep 100");
     assert_eq!(timed.code, 124, "{timed}");
-    let id = timed
-        .err()
-        .split_whitespace()
-        .find(|word| word.starts_with("sn"))
-        .unwrap()
-        .trim_matches(',')
-        .to_owned();
+    let id = kept(&timed);
     let snapshot = home.json(&["snapshots", "get", &id]);
     assert_eq!((&snapshot["reason"], &snapshot["labels"]), (&json!("timeout"), &json!({"k": "v"})));
     assert!(snapshot["expires"].is_string(), "{snapshot}");
     home.ok(&["restore", &id, "--name", "again"]);
     assert_eq!(home.exec("again", "cat /tmp/work").out(), "half\n");
+    // The sandbox's own time is a clock as well.
+    for on_expire in ["stop", "destroy"] {
+        let options = ["--ttl", "5s", "--on-expire", on_expire];
+        let expired = home.run(&options, "echo half > /tmp/work; sleep 100");
+        assert_eq!(expired.code, 125, "{expired}");
+        let told = "zeno: the sandbox ended first: its time was over; give more with --ttl\n";
+        assert!(expired.err().contains(told), "{expired}");
+        let id = kept(&expired);
+        assert_eq!(home.json(&["snapshots", "get", &id])["reason"], "expired");
+        home.ok(&["restore", &id, "--name", on_expire]);
+        let seen = home.exec(on_expire, "cat /tmp/work; echo $HOME");
+        assert_eq!(seen.out(), format!("half\n{}\n", home.yard().display()), "files and environment");
+    }
     // Who wrote nothing has nothing to keep, and who was done does not want it kept.
-    for options in [(&["--timeout", "200ms"][..], "sleep 100"), (&[], "echo done > /tmp/work; exit 3")] {
+    for options in [
+        (&["--timeout", "200ms"][..], "sleep 100"),
+        (&["--ttl", "3s"], "sleep 100"),
+        (&[], "echo done > /tmp/work; exit 3"),
+    ] {
         let ran = home.run(options.0, options.1);
         assert!(!ran.err().contains("kept"), "{ran}");
     }
@@ -306,6 +317,32 @@ fn nothing_is_lost_because_a_clock_ran_out() {
     assert_eq!(kept[0]["reason"], "expired", "{kept}");
     home.ok(&["restore", kept[0]["id"].as_str().unwrap(), "--name", "back"]);
     assert_eq!(home.exec("back", "cat /tmp/mine").out(), "mine\n");
+}
+
+#[test]
+fn nothing_is_lost_because_a_clock_ran_out_unseen() {
+    let home = Home::new();
+    home.ok(&["daemon", "start"]);
+    let line = "echo half > /tmp/work; sleep 100";
+    let options = ["run", "--no-workspace", "--ttl", "15s", "--label", "k=v", "--", "sh", "-c", line];
+    let left = home.command(&options).spawn().unwrap();
+    let id = until("it to be there", || home.ok(&["list", "-q"]).lines().next().map(str::to_owned));
+    until("it to work", || (home.exec(&id, "cat /tmp/work").out() == "half\n").then_some(()));
+    home.crash();
+    assert_ne!(finish(left, b"").code, 0);
+    until("its time to be over", || home.processes().is_empty().then_some(()));
+    assert_eq!(home.daemon(), None, "nobody was there to see it");
+
+    let snapshots = home.json(&["snapshots", "--of", &id]);
+    assert_eq!((&snapshots[0]["reason"], &snapshots[0]["labels"]), (&json!("expired"), &json!({"k": "v"})));
+    let record = home.json(&["get", &id]);
+    assert_eq!(record["state"], "destroyed", "{record}");
+    assert!(record["reason"].as_str().unwrap().starts_with("its time was over at"), "{record}");
+    home.ok(&["restore", snapshots[0]["id"].as_str().unwrap(), "--name", "back"]);
+    assert_eq!(home.exec("back", "cat /tmp/work").out(), "half\n");
+    // Its environment was known only to the daemon that ended.
+    let caveats = home.json(&["get", "back"])["caveats"].clone();
+    assert!(caveats.to_string().contains("no environment variables are known"), "{caveats}");
 }
 
 #[test]
@@ -350,6 +387,15 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     assert_eq!(home.exec("x-2", "cat /tmp/a").out(), "a\n");
 }
 
+/// The snapshot that a throwaway left, as it is told.
+#[track_caller]
+fn kept(ran: &Ran) -> String {
+    let told = ran.err();
+    let line = told.lines().find_map(|line| line.strip_prefix("zeno: what it wrote is kept: zeno restore "));
+    let id = line.and_then(|line| line.split(',').next());
+    id.unwrap_or_else(|| panic!("nothing was kept: {ran}")).to_owned()
+}
+
 fn names(table: &str) -> String {
     let name = |line: &str| {
         let end = line.trim_start().split(' ').next().unwrap().len() + line.len() - line.trim_start().len();
@@ -392,7 +438,7 @@ impl<'a> Yard<'a> {
         git(&["commit", "-qm", "first"]);
         let before = crate::files::listing(&home.yard());
         let mut create = home.command(&["create", "--name", "box"]);
-        let made = crate::home::finish(create.current_dir(&repository).spawn().unwrap(), b"");
+        let made = finish(create.current_dir(&repository).spawn().unwrap(), b"");
         assert_eq!(made.code, 0, "{made}");
         home.daemon();
         Self { home, before }

@@ -89,7 +89,30 @@ fn a_throwaway_goes_with_its_daemon_whatever_is_found() {
             let mut throwaway = record(state);
             throwaway.throwaway = true;
             let action = decide(&throwaway, found, now());
-            assert_eq!(matches!(action, Action::Destroy { .. }), state != State::Destroyed, "{state}");
+            assert_eq!(
+                matches!(action, Action::Destroy { keep: None, .. }),
+                state != State::Destroyed,
+                "{state}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_throwaway_wrote_is_kept_if_its_time_ran_out_unseen() {
+    for on_expire in [OnExpire::Stop, OnExpire::Destroy] {
+        for state in STATES_THAT_SHOULD_RUN.into_iter().chain([State::Unreachable, State::Expired]) {
+            let throwaway = Record { throwaway: true, ..overdue(state, on_expire) };
+            let reason = "its time was over at 2027-01-15 07:59:59 UTC".to_owned();
+            let kept = Action::Destroy { reason: Some(reason), keep: EXPIRED };
+            assert_eq!(decide(&throwaway, Found::Gone, now()), kept, "{state}");
+        }
+        // Half-made, or at its end for another reason.
+        for state in [State::Requested, State::Provisioning, State::Stopped, State::Failed, State::Destroying]
+        {
+            let throwaway = Record { throwaway: true, ..overdue(state, on_expire) };
+            let removed = Action::Destroy { reason: Some(THROWAWAY.to_owned()), keep: None };
+            assert_eq!(decide(&throwaway, Found::Gone, now()), removed, "{state}");
         }
     }
 }

@@ -102,10 +102,11 @@ impl Control {
                 tracing::trace!("a progress report was not read");
             }
         };
+        let caveats = || [Some(not_cloned()), no_variables(&request)].into_iter().flatten().collect();
         let making = async {
             match &from {
                 None => self.inner.native.provision(native, &progress).await,
-                Some((_, saved)) => self.inner.native.restore(native, saved, vec![not_cloned()]).await,
+                Some((_, saved)) => self.inner.native.restore(native, saved, caveats()).await,
             }
         };
         // Both at once. Should the daemon die in between, the next one removes what has no record.
@@ -175,6 +176,13 @@ pub(super) struct Order {
 fn not_cloned() -> Caveat {
     let text = "it has the files, the environment and the limits of the sandbox it was made from, but not its processes";
     Caveat::new(CaveatKind::Processes, text)
+}
+
+/// Those of a throwaway are known only to its daemon, and it may have been the next one that kept what it wrote.
+fn no_variables(request: &CreateRequest) -> Option<Caveat> {
+    let text = "no environment variables are known of the sandbox it was made from: give a command those that it needs, \
+                with `zeno exec -e NAME=VALUE`";
+    request.context.env.is_empty().then(|| Caveat::new(CaveatKind::Durability, text))
 }
 
 struct Made {

@@ -1,11 +1,13 @@
 //! `destroy`, and every other way in which a sandbox is removed.
 
+use std::time::Duration;
+
 use model::snapshot::SnapshotReason;
 use model::{Problem, Sandbox, SandboxId, Snapshot, State};
 
 use crate::control::Control;
 use crate::refusal;
-use crate::slots::Slot;
+use crate::slots::{Seat, Slot};
 use crate::store::{Move, Record};
 
 /// On whose word a sandbox is removed.
@@ -14,6 +16,17 @@ pub(crate) enum Why {
     Asked,
     /// zeno decided by itself.
     Decided(Option<String>),
+}
+
+/// Whether what a throwaway wrote is kept, now that its command has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// The command was done.
+    Nothing,
+    /// It was not.
+    Because(SnapshotReason),
+    /// The sandbox ended before it: kept if that was because its time was over.
+    IfExpired,
 }
 
 impl Control {
@@ -32,28 +45,32 @@ impl Control {
         .await
     }
 
-    /// Removes a throwaway whose command has ended. What it wrote is kept if there is a reason to.
-    pub async fn dismiss(
-        &self,
-        id: SandboxId,
-        keep: Option<SnapshotReason>,
-    ) -> Result<Option<Snapshot>, Problem> {
-        let Some(slot) = self.inner.slots.by_id(id) else { return Ok(None) };
+    /// Removes a throwaway whose command has ended, and says what was kept of it.
+    pub async fn dismiss(&self, id: SandboxId, keep: Keep) -> Result<Option<Snapshot>, Problem> {
+        let Some(slot) = self.inner.slots.by_id(id) else {
+            let record = self.inner.store.record(id).await.map_err(|error| refusal::store(&error))?;
+            return match record {
+                Some(record) => self.kept_of(&record).await,
+                None => Ok(None),
+            };
+        };
         let control = self.clone();
         self.to_the_end(async move {
             let _turn = slot.turn.lock().await;
             let Some(seat) = slot.seat() else {
                 // Destroyed or expired meanwhile; its record knows.
                 let record = control.record(&slot).await?;
-                let kept = match record.sandbox.snapshot {
-                    Some(kept) => Some(control.get_snapshot(&kept.to_string()).await?),
-                    None => None,
-                };
+                let kept = control.kept_of(&record).await?;
                 return control.remove(&slot, &record, Why::Asked).await.map(|_removed| kept);
             };
             seat.set_active(false);
             slot.rise();
-            let kept = match keep {
+            let reason = match keep {
+                Keep::Nothing => None,
+                Keep::Because(reason) => Some(reason),
+                Keep::IfExpired => control.is_over(&seat).then_some(SnapshotReason::Expired),
+            };
+            let kept = match reason {
                 Some(reason) => {
                     let record = control.record(&slot).await?;
                     control.keep_last(&slot, &record, Some(&seat), reason).await?
@@ -69,6 +86,20 @@ impl Control {
             Ok(kept)
         })
         .await
+    }
+
+    /// Whether the clock that init holds has run out. Init itself is not asked: it shares its user with the command.
+    fn is_over(&self, seat: &Seat) -> bool {
+        seat.deadline() <= self.inner.native.deadline_after(Duration::ZERO)
+    }
+
+    /// What was kept of a throwaway whose end was recorded before anybody asked.
+    async fn kept_of(&self, record: &Record) -> Result<Option<Snapshot>, Problem> {
+        let Some(last) = record.sandbox.snapshot else { return Ok(None) };
+        let last = self.get_snapshot(&last.to_string()).await?;
+        // It may be what it was made from, or one that somebody asked for.
+        let is_its_end = last.sandbox == record.sandbox.id && last.reason == SnapshotReason::Expired;
+        Ok(is_its_end.then_some(last))
     }
 
     /// Needs the sandbox's turn. What cannot be removed now stays `destroying` and is tried again.

@@ -11,6 +11,7 @@ use model::{Problem, Sandbox, SandboxId, Snapshot, SnapshotId};
 use tokio::runtime::Handle;
 
 use super::create::Order;
+use super::destroy::Keep;
 use super::restore::is_workspace_there;
 use crate::control::Control;
 use crate::memory::Conversation;
@@ -90,7 +91,7 @@ impl Throwaway {
     /// Removes it, now that its command has ended.
     pub async fn dismiss(mut self) -> Result<(), Problem> {
         match self.id.take() {
-            Some(id) => self.control.dismiss(id, None).await.map(drop),
+            Some(id) => self.control.dismiss(id, Keep::Nothing).await.map(drop),
             None => Ok(()),
         }
     }

@@ -22,6 +22,7 @@ mod stop;
 mod verdicts;
 mod walks;
 
+pub use destroy::Keep;
 pub(crate) use destroy::Why;
 pub use judge::Throwaway;
 pub use promote::{Gate, Look};

@@ -18,7 +18,7 @@ impl Control {
             // and is frozen would look hung.
             let moved = control.transition(&slot, Move::to(State::Paused)).await?;
             seat.set_active(false);
-            if let Err(problem) = control.inner.native.pause(&seat.running).await {
+            if let Err(problem) = control.freeze(&slot, &seat.running).await {
                 control.transition(&slot, Move::to(record.sandbox.state).because(&problem.detail)).await?;
                 seat.set_active(record.sandbox.state == State::Active);
                 return Err(problem);

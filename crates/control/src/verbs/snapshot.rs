@@ -77,11 +77,17 @@ impl Control {
         if let Some(request) = self.inner.store.request(slot.id).await.map_err(failed)? {
             return Ok(request);
         }
-        let request = self.inner.store.bare_request(slot.id).await.map_err(failed)?;
-        match (request, seat) {
-            (Some(request), Some(seat)) => Ok(CreateRequest { context: seat.context.clone(), ..request }),
-            _ => Err(refusal::not_kept(&slot.label())),
+        match seat {
+            Some(seat) => {
+                Ok(CreateRequest { context: seat.context.clone(), ..self.bare_request(slot).await? })
+            }
+            None => Err(refusal::not_kept(&slot.label())),
         }
+    }
+
+    async fn bare_request(&self, slot: &Slot) -> Result<CreateRequest, Problem> {
+        let request = self.inner.store.bare_request(slot.id).await.map_err(|error| refusal::store(&error))?;
+        request.ok_or_else(|| refusal::not_kept(&slot.label()))
     }
 
     /// Records a snapshot of what was sealed.
@@ -133,7 +139,15 @@ impl Control {
         reason: SnapshotReason,
     ) -> Result<Option<Snapshot>, Problem> {
         let _layers = self.inner.layers.read().await;
-        let request = self.request_of(slot, seat).await?;
+        // Whoever began to remove it had decided what was to be kept.
+        if !self.inner.native.is_whole(slot.id) {
+            return Ok(None);
+        }
+        let request = match seat {
+            // Its environment went with the daemon that knew it. What it wrote is worth keeping without.
+            None if record.throwaway => self.bare_request(slot).await?,
+            seat => self.request_of(slot, seat).await?,
+        };
         self.inner.native.end(slot.id).await?;
         let layer = LayerId::from_bits(random()?);
         let saved = match self.inner.native.seal(slot.id, layer, record.sandbox.created).await {

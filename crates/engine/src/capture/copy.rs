@@ -1,13 +1,14 @@
 //! Copying one entry of a directory into a layer: bytes with their holes, and everything around them.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, XattrFlags, openat};
+use rustix::fs::{AtFlags, Dev, FileType, Mode, OFlags, SeekFrom, XattrFlags, openat};
 use rustix::io::Errno;
 
 use super::files::{Seen, Stat, look, look_at, remove_tree};
@@ -239,15 +240,9 @@ pub(crate) fn copy_bytes(source: &OwnedFd, target: &OwnedFd, seen: &Seen) -> io:
     if size == 0 {
         return Ok(());
     }
-    if CAN_CLONE.load(Ordering::Relaxed) {
-        match rustix::fs::ioctl_ficlone(target, source) {
-            Ok(()) => return Ok(()),
-            // Remembered for all: a store and its workspaces rarely change file systems, and a copy is right too.
-            Err(Errno::NOTSUP | Errno::XDEV | Errno::NOTTY | Errno::NOSYS) => {
-                CAN_CLONE.store(false, Ordering::Relaxed);
-            }
-            Err(_) => {}
-        }
+    let between = (seen.device, look_at(target)?.device);
+    if UNSHARED.share(between, || rustix::fs::ioctl_ficlone(target, source)) {
+        return Ok(());
     }
     if !seen.is_sparse {
         return copy_range(source, target, 0, u64::MAX, size);
@@ -264,6 +259,34 @@ pub(crate) fn copy_bytes(source: &OwnedFd, target: &OwnedFd, seen: &Seen) -> io:
     }
     rustix::fs::ftruncate(target, size)?;
     Ok(())
+}
+
+/// The pairs of file systems, from and to, between which contents cannot be shared: a useless call less for every file.
+/// Should another one get the number of one that is unmounted, its files are copied, which is right too.
+#[derive(Debug)]
+struct Unshared(RwLock<BTreeSet<(Dev, Dev)>>);
+
+impl Unshared {
+    const fn new() -> Self {
+        Self(RwLock::new(BTreeSet::new()))
+    }
+
+    /// Tries to share, unless that is known to be in vain. `false`: it was.
+    fn share(&self, between: (Dev, Dev), share: impl FnOnce() -> Result<(), Errno>) -> bool {
+        // Hardly anybody ever writes, so nobody waits here.
+        if self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&between) {
+            return false;
+        }
+        match share() {
+            Ok(()) => true,
+            Err(Errno::NOTSUP | Errno::XDEV | Errno::NOTTY | Errno::NOSYS) => {
+                self.0.write().unwrap_or_else(PoisonError::into_inner).insert(between);
+                false
+            }
+            // A matter of this one file.
+            Err(_) => false,
+        }
+    }
 }
 
 /// Copies up to `left` bytes or to the end, whichever comes first; about `expected` will be there.
@@ -301,4 +324,31 @@ const ATTEMPTS: u32 = 3;
 const BUFFER: usize = 128 * 1024;
 /// Twice the coarsest tick of a common kernel (HZ=100).
 const TICK: Duration = Duration::from_millis(20);
-static CAN_CLONE: AtomicBool = AtomicBool::new(true);
+static UNSHARED: Unshared = Unshared::new();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pair_of_file_systems_says_nothing_of_another() {
+        let unshared = Unshared::new();
+        let mut asked = 0;
+        let mut share = |between, answer| {
+            unshared.share(between, || {
+                asked += 1;
+                answer
+            })
+        };
+        for (at, refused) in [Errno::NOTSUP, Errno::XDEV, Errno::NOTTY, Errno::NOSYS].into_iter().enumerate()
+        {
+            assert!(!share((0, at as Dev), Err(refused)));
+            assert!(!share((0, at as Dev), Ok(())), "not asked again: {refused}");
+        }
+        assert!(share((0, 9), Ok(())));
+        assert!(share((3, 0), Ok(())), "the other way round is another pair");
+        assert!(!share((5, 5), Err(Errno::INVAL)));
+        assert!(share((5, 5), Ok(())), "one file may be odd");
+        assert_eq!(asked, 8);
+    }
+}

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxAttributes, StatxFlags, openat,
-    openat2,
+    AtFlags, Dev, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxAttributes, StatxFlags, makedev,
+    openat, openat2,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,8 @@ impl Stat {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) stat: Stat,
+    /// The file system it is on, as in `st_dev`.
+    pub(crate) device: Dev,
     /// Something else is mounted here.
     pub(crate) is_mount: bool,
     /// Fewer blocks than the size needs.
@@ -68,6 +70,7 @@ impl Seen {
     fn from_statx(statx: &Statx) -> Self {
         Self {
             stat: Stat::from_statx(statx),
+            device: makedev(statx.stx_dev_major, statx.stx_dev_minor),
             is_mount: statx.stx_attributes.contains(StatxAttributes::MOUNT_ROOT),
             is_sparse: statx.stx_blocks.saturating_mul(512) < statx.stx_size,
         }

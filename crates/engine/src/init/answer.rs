@@ -2,12 +2,14 @@
 
 use model::exec::{Exec, FrameKind, Outcome, Window};
 use model::{Code, ExecId, Problem};
+use rustix::process::{Pid, Signal};
 
 use super::job::Job;
 use super::serve::{Init, now};
 use super::wire::{Command, Pong, Request, VERSION};
 use super::{files, spawn, user};
-use crate::{sys, tree};
+use crate::sys;
+use crate::tree::{self, StopError};
 
 impl Init {
     /// Answers one frame of conversation `at`.
@@ -68,19 +70,18 @@ impl Init {
                 self.terms.get_or_insert_default().deadline = deadline;
                 self.say(at, FrameKind::Answer, &());
             }
-            Request::Freeze => {
-                let stopped = tree::all().into_iter().filter(|process| process.stopped);
-                self.stopped_before = stopped.map(|process| process.pid).collect();
-                let done = tree::stop_everyone();
-                self.done(at, done);
-            }
-            Request::Thaw => {
-                let before = std::mem::take(&mut self.stopped_before);
-                let woken = tree::all().into_iter().filter(|process| !before.contains(&process.pid));
-                for pid in woken.filter_map(|process| rustix::process::Pid::from_raw(process.pid)) {
-                    // One that ended meanwhile needs no waking.
-                    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap_or_default();
+            Request::Freeze => match self.freeze() {
+                Ok(()) => self.done(at, Ok(())),
+                Err(error) => {
+                    let code = match &error {
+                        StopError::Restless(_) => Code::NotReady,
+                        StopError::Signal(_) | StopError::Look(_) => Code::Internal,
+                    };
+                    self.say(at, FrameKind::Problem, &Problem::from_error(code, &error));
                 }
+            },
+            Request::Thaw => {
+                self.thaw();
                 self.done(at, Ok(()));
             }
             Request::Processes => self.say(at, FrameKind::Answer, &tree::all().len()),
@@ -97,6 +98,24 @@ impl Init {
                 Err(error) => self.done(at, Err(error.into())),
             },
             Request::File { user, file } => self.file(at, user.as_deref(), &file),
+        }
+    }
+
+    /// All or nobody: if one cannot be stopped, the others go on.
+    fn freeze(&mut self) -> Result<(), StopError> {
+        self.stopped_before.get_or_insert_with(|| {
+            let stopped = tree::all().into_iter().filter(|process| process.stopped);
+            stopped.map(|process| process.pid).collect()
+        });
+        tree::stop_everyone().inspect_err(|_| self.thaw())
+    }
+
+    fn thaw(&mut self) {
+        let Some(before) = self.stopped_before.take() else { return };
+        let woken = tree::all().into_iter().filter(|process| !before.contains(&process.pid));
+        for pid in woken.filter_map(|process| Pid::from_raw(process.pid)) {
+            // One that ended meanwhile needs no waking.
+            rustix::process::kill_process(pid, Signal::CONT).unwrap_or_default();
         }
     }
 

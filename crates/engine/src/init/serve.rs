@@ -21,6 +21,8 @@ use crate::view::Plan;
 const FIRST: u32 = 1;
 /// Ended commands that are remembered.
 const REMEMBERED: usize = 1000;
+/// What whoever waits for a command is told when the sandbox's time is over.
+const OVER: &str = "its time was over; give more with --ttl";
 /// Ended commands whose output something still holds open.
 const LEFTOVERS: usize = 64;
 
@@ -43,8 +45,8 @@ pub(super) struct Init {
     pub(super) ended: VecDeque<Exec>,
     pub(super) last_job: u32,
     pub(super) conversations: Vec<Conversation>,
-    /// Stopped before we froze everyone, so not to be woken.
-    pub(super) stopped_before: Vec<i32>,
+    /// While everyone is frozen: who was stopped before, so not to be woken.
+    pub(super) stopped_before: Option<Vec<i32>>,
 }
 
 /// Who spoke.
@@ -88,7 +90,7 @@ impl Init {
             ended: VecDeque::new(),
             last_job: 0,
             conversations: vec![Conversation::new(first)?],
-            stopped_before: Vec::new(),
+            stopped_before: None,
         })
     }
 
@@ -110,6 +112,10 @@ impl Init {
         self.log.append(0, Stream::Note, log::EXPIRED);
         // Init's own end, right after, ends everyone in any case.
         sys::signal_everyone(libc::SIGKILL).unwrap_or_default();
+        let over = Outcome::SandboxEnded { reason: OVER.to_owned() };
+        for talk in self.conversations.iter_mut().filter(|talk| talk.job.is_some() && !talk.closing) {
+            talk.send_json(FrameKind::Ended, &over);
+        }
     }
 
     /// Ends commands whose time is over and sets the timer for the next. `false`: the sandbox's own time is over.

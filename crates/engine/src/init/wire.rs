@@ -25,9 +25,10 @@ pub enum Request {
     Signal { exec: ExecId, signal: i32 },
     /// End everything at this time on the boot clock. Answered with null.
     Deadline { at: Option<u64> },
-    /// Stop every process but init, so that the clock goes on. Answered with null.
+    /// Stop every process but init, so that the clock goes on. Answered with null when all stand still; if one does not,
+    /// with a problem, and all go on.
     Freeze,
-    /// Let those go on that `Freeze` stopped. Answered with null.
+    /// Let those go on that `Freeze` stopped, if it did. Answered with null.
     Thaw,
     /// Answered with a number.
     Processes,

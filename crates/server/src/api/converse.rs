@@ -2,9 +2,8 @@
 //! left behind whenever the caller leaves.
 
 use axum::response::Response;
-use control::MemoryWatch;
+use control::{Keep, MemoryWatch};
 use model::exec::Progress;
-use model::snapshot::SnapshotReason;
 use model::{Code, Problem, Sandbox, Snapshot};
 use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
@@ -31,8 +30,7 @@ pub(super) type Removing = std::pin::Pin<Box<dyn Future<Output = Result<Option<S
 /// What became of a throwaway's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// What it wrote is to be kept if there is a reason to.
-    Ended(Option<SnapshotReason>),
+    Ended(Keep),
     /// Nobody waits for it any more; it may still run.
     Abandoned,
 }

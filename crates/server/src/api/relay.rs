@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use bytes::Bytes;
-use control::MemoryWatch;
+use control::{Keep, MemoryWatch};
 use model::exec::{Exec, FrameKind, Outcome, Window};
 use model::snapshot::SnapshotReason;
 use model::{Code, Problem};
@@ -22,8 +22,8 @@ use crate::frames::{FrameError, FrameReader, FrameWriter};
 /// How a conversation came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The command ended, and the caller has been told. What it wrote is to be kept if there is a reason to.
-    Ended(Option<SnapshotReason>),
+    /// The command ended, and the caller has been told.
+    Ended(Keep),
     /// It could not go on, and the caller has been told; nothing may follow.
     Failed,
     /// The caller left or broke the protocol.
@@ -88,15 +88,15 @@ async fn outwards(
 }
 
 /// Nobody wanted to lose what a command wrote that was not done.
-fn worth_keeping(outcome: &Outcome) -> Option<SnapshotReason> {
+fn worth_keeping(outcome: &Outcome) -> Keep {
     match outcome {
-        Outcome::TimedOut => Some(SnapshotReason::Timeout),
-        Outcome::OutOfMemory { .. } => Some(SnapshotReason::OutOfMemory),
+        Outcome::TimedOut => Keep::Because(SnapshotReason::Timeout),
+        Outcome::OutOfMemory { .. } => Keep::Because(SnapshotReason::OutOfMemory),
+        Outcome::SandboxEnded { .. } => Keep::IfExpired,
         Outcome::Exited { .. }
         | Outcome::Signaled { .. }
         | Outcome::OutputLimit
-        | Outcome::SandboxEnded { .. }
-        | Outcome::NotStarted { .. } => None,
+        | Outcome::NotStarted { .. } => Keep::Nothing,
     }
 }
 
