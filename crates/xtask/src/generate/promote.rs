@@ -79,7 +79,13 @@ git is asked, for the real repositories around what is promoted, with the settin
 
 const INTRODUCTION: &str = "\
 `zeno promote` brings what a sandbox changed into the real workspace, all or nothing: as long as there is one conflict or one
-refusal, nothing is changed. Where checks are declared, exactly the state that passed them goes through.
+refusal, nothing is changed. Where checks are declared, exactly the state that passed them goes through. Merged with what changed
+in the workspace meanwhile, beside it, or only in part, it is judged before it is real; what changes while the checks run is
+judged, too, and after three times it is refused. The winner of a race is judged by the checks of the race besides. `zeno try`
+runs the checks itself. `--dry-run` says what they would say, and runs none of them.
+
+Checks see the sandbox as it is, also what it changed outside of the workspace or in what git ignores. That is promoted only
+where it is named: where it stays behind, a caveat says so.
 
 Commits made inside arrive as `refs/zeno/<sandbox>/heads/...`, `.../tags/...` and `.../HEAD` of the real repository: no ref of
 yours, no index, no setting and no hook is touched, and nothing checks them out. A verdict's digest covers where branches
