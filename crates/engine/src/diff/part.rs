@@ -16,6 +16,7 @@ use super::upper::Upper;
 use super::walk::{Failed, Found, Walk};
 use super::{Ask, DiffError, compare, ignored, rename};
 use crate::capture::files::{join, split};
+use crate::capture::git::{common_dir, git_dir};
 use crate::capture::layer::Flavour;
 use crate::launcher::Rights;
 use crate::view::Part;
@@ -33,6 +34,8 @@ pub(super) struct PartDiff {
     pub(super) unread: Vec<Vec<u8>>,
     moved: HashSet<Vec<u8>>,
     ignored: HashSet<Vec<u8>>,
+    /// Git's own folders of the workspace, as shown, where they have a name of their own choosing.
+    pub(super) git: Vec<Vec<u8>>,
 }
 
 /// What a walk came back with.
@@ -86,6 +89,7 @@ impl PartDiff {
             unread: Vec::new(),
             moved: HashSet::new(),
             ignored: HashSet::new(),
+            git: Vec::new(),
         };
         let was = part.inner.is_none().then_some(was);
         let mut walk = whole.walk(top, was).map_err(|(path, source)| DiffError::Compare {
@@ -97,6 +101,7 @@ impl PartDiff {
         Walked { found: whole.found, unread: whole.unread, moved: whole.moved } = walk;
         if whole.role == Role::Workspace {
             whole.ignored = ignored::among(&whole);
+            whole.git = own_git(&whole.mountpoint);
         }
         Ok(Some(whole))
     }
@@ -216,6 +221,14 @@ impl PartDiff {
         }
         false
     }
+}
+
+/// Where the repository of a worktree keeps its files, as far as that is in the worktree.
+fn own_git(worktree: &Path) -> Vec<Vec<u8>> {
+    let Some(git_dir) = git_dir(worktree) else { return Vec::new() };
+    let folders = [common_dir(&git_dir), git_dir];
+    let inside = folders.iter().filter_map(|folder| folder.strip_prefix(worktree).ok());
+    inside.map(|folder| folder.as_os_str().as_bytes().to_vec()).filter(|folder| !folder.is_empty()).collect()
 }
 
 fn top_look(part: &Part, rights: Rights, now: &Look) -> Look {

@@ -1,9 +1,10 @@
 //! From what differs to what is told.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::diff::{Change, ChangeKind, Detail, Diff, Lines};
 use model::exec::Text;
@@ -56,7 +57,10 @@ pub(super) fn git_folder(part: &PartDiff, path: &[u8]) -> Option<PathBuf> {
                 }
                 end += 1;
             }
-            None
+            let is_in = |folder: &&Vec<u8>| {
+                Path::new(OsStr::from_bytes(shown)).starts_with(OsStr::from_bytes(folder))
+            };
+            part.git.iter().find(is_in).map(|folder| part.absolute(folder))
         }
     }
 }

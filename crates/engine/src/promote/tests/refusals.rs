@@ -128,6 +128,19 @@ fn git_s_own_is_left_out_wherever_it_is_and_however_it_is_spelt() {
 }
 
 #[test]
+fn git_s_own_is_left_out_where_the_repository_has_another_name_for_it() {
+    let lab = Lab::new(&FILES);
+    lab.inside(
+        "mkdir -p .bare/hooks; echo x > .bare/hooks/pre-commit; echo x > .bare/config; echo x > .bared",
+    );
+    lab.outside("git init -q --separate-git-dir=.bare .");
+    let report = lab.promote(&Wish::default()).unwrap();
+    assert_eq!(actions(&report), ["+ .bared"]);
+    assert!(!report.left_out.git.is_empty());
+    assert!(!lab.file(".bare/hooks/pre-commit").exists() && lab.read(".bare/config").contains("[core]"));
+}
+
+#[test]
 fn a_worktree_that_lies_in_a_git_folder_is_promoted() {
     let lab = Lab::new(&FILES);
     lab.inside("echo x > a");
