@@ -19,7 +19,7 @@ use model::snapshot::{
 };
 use model::units::Span;
 use model::verdict::{Verdict, VerifyRequest};
-use model::{ExecId, PromotionId, Sandbox};
+use model::{Code, ExecId, PromotionId, Sandbox};
 use serde::{Deserialize, Serialize};
 use server::client::{Client, ClientError};
 use tokio::io::AsyncRead;
@@ -58,6 +58,11 @@ impl Api {
         self.client.get(&of(which, "")).await
     }
 
+    /// Is there a sandbox, or a snapshot, of this name or id?
+    pub(crate) async fn has(&self, which: &Which) -> Result<bool, ClientError> {
+        Ok(exists(self.sandbox(which).await)? || exists(self.get_snapshot(which).await)?)
+    }
+
     pub(crate) async fn status(&self, which: &Which) -> Result<Status, ClientError> {
         self.client.get(&of(which, "/status")).await
     }
@@ -80,9 +85,22 @@ impl Api {
         with: &Which,
         from: Option<&Which>,
         paths: &[Vec<u8>],
+        detail: Detail,
     ) -> Result<Between, ClientError> {
-        let query = format!("/between?with={with}{}{}", from_query(from), path_query(paths));
+        let lines = detail == Detail::Lines;
+        let query = format!("/between?with={with}&lines={lines}{}{}", from_query(from), path_query(paths));
         self.client.get(&of(which, &query)).await
+    }
+
+    pub(crate) async fn patch_between(
+        &self,
+        which: &Which,
+        with: &Which,
+        from: Option<&Which>,
+        paths: &[Vec<u8>],
+    ) -> Result<Pieces, ClientError> {
+        let query = format!("/between?with={with}&patch=true{}{}", from_query(from), path_query(paths));
+        self.pieces(&of(which, &query)).await
     }
 
     pub(crate) async fn patch(
@@ -371,6 +389,14 @@ pub(crate) fn is_absent(error: &ClientError) -> bool {
 }
 
 /// A body as it arrives.
+fn exists<T>(found: Result<T, ClientError>) -> Result<bool, ClientError> {
+    match found {
+        Ok(_) => Ok(true),
+        Err(ClientError::Problem(problem)) if problem.code == Code::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 pub(crate) type Pieces = Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send + Unpin>;
 
 /// A body of lines, one value each.

@@ -58,6 +58,12 @@ pub(crate) enum Failure {
     Unconfirmed { sandboxes: u64 },
     #[error("a promotion that goes on is what it is: only --to, --dry-run and --actor can be said of it")]
     PromotedAlready,
+    #[error("`{word}` may mean a sandbox or snapshot, and a path that `{sandbox}` changed")]
+    OtherOrPath { sandbox: String, word: String },
+    #[error(
+        "there is no sandbox or snapshot `{word}`, and no such path here or among what `{sandbox}` changed"
+    )]
+    NeitherOtherNorPath { sandbox: String, word: String },
     #[error("cannot copy {what}")]
     CopyShape { what: &'static str },
     #[error("cannot read `{}`", path.display())]
@@ -88,6 +94,12 @@ impl Failure {
                 problem.hint("set HOME, or ZENO_HOME to the folder where zeno may keep its state")
             }
             Self::Unconfirmed { .. } => problem.hint("zeno destroy --all --yes"),
+            Self::OtherOrPath { sandbox, word } => problem
+                .hint(format!("compare the two: `zeno diff {sandbox} --with {word}`"))
+                .hint(format!("or show that path: `zeno diff {sandbox} -- {word}`")),
+            Self::NeitherOtherNorPath { sandbox, word } => problem
+                .hint("see which there are: `zeno list`, `zeno snapshots`")
+                .hint(format!("or, if a path is meant, say so: `zeno diff {sandbox} -- {word}`")),
             Self::CopyShape { .. } => problem.hint("zeno cp --help"),
             Self::Client(_) => problem.hint("zeno doctor"),
             _ => problem,
@@ -117,7 +129,10 @@ impl Failure {
     fn code(&self) -> Code {
         match self {
             Self::Client(ClientError::Problem(problem)) => problem.code,
-            Self::NoHome | Self::CopyShape { .. } | Self::PromotedAlready => Code::BadRequest,
+            Self::NoHome | Self::CopyShape { .. } | Self::PromotedAlready | Self::OtherOrPath { .. } => {
+                Code::BadRequest
+            }
+            Self::NeitherOtherNorPath { .. } => Code::NotFound,
             Self::Workspace { .. } => Code::WorkspaceGone,
             Self::ReadHost { source, .. } | Self::WriteHost { source, .. }
                 if source.kind() == io::ErrorKind::NotFound =>

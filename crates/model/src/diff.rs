@@ -62,6 +62,18 @@ pub struct Change {
     /// Lines of text, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<Lines>,
+    /// Where two are compared: which of them changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
+}
+
+/// Which of two that are compared, counted from where they parted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    One,
+    Other,
+    Both,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -95,7 +107,8 @@ pub struct Entry {
     pub target: Option<Text>,
 }
 
-/// What two sandboxes changed in their workspaces, file by file, without what git ignores.
+/// What differs between two sandboxes, or a sandbox and a snapshot, told as what it takes to make the second of the
+/// first. `one`, `other`, `different` and `same` sum it up for the workspace, file by file, without what git ignores.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Between {
     /// Changed by the first alone.
@@ -106,6 +119,12 @@ pub struct Between {
     pub different: Vec<Text>,
     /// How many files both changed to the same.
     pub same: u64,
+    /// They started from different states of the workspace: only what one of them changed is compared.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub apart: bool,
+    /// From the first to the second.
+    #[serde(flatten)]
+    pub diff: Diff,
 }
 
 /// How much is to be told of each file.

@@ -44,6 +44,7 @@ use tokio::net::UnixStream;
 
 use store::Stored;
 
+pub use diff::Other;
 pub use engine::promote::{Purpose, Summary};
 pub use host::doctor;
 pub use problem::NativeError;

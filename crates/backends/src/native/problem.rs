@@ -1,7 +1,7 @@
 //! What can go wrong, and the problem it becomes for the caller.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engine::capture::CaptureError;
 use engine::cgroup::Unenforceable;
@@ -40,8 +40,12 @@ pub enum NativeError {
     OwnDisk,
     #[error("the sandbox has no workspace, so there is nothing to bring up to date")]
     NotFrozen,
-    #[error("the sandbox does not stand on this snapshot")]
+    #[error("the two do not both stand on this snapshot")]
     NotBelow,
+    #[error("the snapshot was taken on another state of the workspace than the sandbox stands on")]
+    OtherBase,
+    #[error("they do not have the same workspace: {} and {}", workspace(one.as_deref()), workspace(other.as_deref()))]
+    OtherWorkspace { one: Option<PathBuf>, other: Option<PathBuf> },
     #[error("could not work with the sandbox's layers")]
     Layers(#[from] LayerError),
     #[error("could not limit the sandbox")]
@@ -113,8 +117,14 @@ impl From<NativeError> for Problem {
                 problem.hint("or accept that it is not enforced: --best-effort")
             }
             NativeError::NotBelow => Self::from_error(Code::Refused, &error)
-                .hint("see which it stands on: zeno snapshots --tree")
-                .hint("or compare it with what it started from: leave out --from"),
+                .hint("see which they stand on: zeno snapshots --tree")
+                .hint("or compare them as they are: leave out --from"),
+            NativeError::OtherBase => Self::from_error(Code::Refused, &error)
+                .hint("compare the two as they are: zeno diff SANDBOX --with SNAPSHOT")
+                .hint("or the sandbox with what it started from: leave out --from"),
+            NativeError::OtherWorkspace { .. } => {
+                Self::from_error(Code::Refused, &error).hint("look at each by itself: zeno diff SANDBOX")
+            }
             NativeError::OwnDisk => Self::from_error(Code::Refused, &error)
                 .hint("make the sandbox without --disk, or as root, whose disks are images")
                 .hint("look from inside: zeno exec SANDBOX -- git status")
@@ -154,6 +164,10 @@ impl From<NativeError> for Problem {
             _ => Self::from_error(Code::Internal, &error),
         }
     }
+}
+
+fn workspace(path: Option<&Path>) -> String {
+    path.map_or_else(|| "none".to_owned(), |path| format!("`{}`", path.display()))
 }
 
 fn list(missing: &[Unenforceable]) -> String {

@@ -44,13 +44,10 @@ impl Inner {
         let mut stack = stored.layers.clone();
         self.squashed.apply(&mut stack, &self.layers);
         let layers: Vec<PathBuf> = stack.iter().map(|layer| self.layers.path(*layer)).collect();
-        let Some((top, below)) = layers.split_first() else {
-            return Ok(Comparison::of_nothing(workspace));
-        };
         Ok(compare(&Ask {
             home: &self.home,
-            upper: top,
-            layers: below,
+            upper: layers.first().map(PathBuf::as_path),
+            layers: layers.get(1..).unwrap_or_default(),
             plan: &stored.plan,
             workspace,
             rights: Rights::of_this_process(),

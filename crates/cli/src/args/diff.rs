@@ -10,29 +10,40 @@ use super::which::Which;
 ///
 /// The workspace and the rest of the machine are listed apart, deletions first. Paths are relative to the current
 /// folder; without any, everything is shown. Times alone are no change.
+///
+/// With another sandbox or a snapshot, shows what it takes to make that one of the first, and which of the two changed
+/// it. A word that could be a path as well is refused: write `./WORD` or put it after `--` for a path, `--with WORD` for
+/// the other.
 #[derive(Debug, PartialEq, Eq, Args)]
 #[command(after_long_help = "Examples:
   zeno diff web
   zeno diff web --stat src
   zeno diff web --from before-upgrade
   zeno diff web --patch | git apply
-  zeno diff web --with other-try
+  zeno diff web other-try
+  zeno diff web other-try --stat src
+  zeno diff web --with before-upgrade --patch
   zeno diff web --json /etc")]
 pub(crate) struct Diff {
     #[command(flatten)]
     pub(crate) form: DiffForm,
     /// Id or name
     pub(crate) sandbox: Which,
-    /// Only what it wrote since this snapshot, by id or name
+    /// Only what changed since this snapshot, by id or name
     #[arg(long, value_name = "SNAPSHOT")]
     pub(crate) from: Option<Which>,
-    /// Compare with what this sandbox changed, file by file, without what git ignores
-    #[arg(long, value_name = "SANDBOX", conflicts_with_all = ["stat", "name_status", "patch", "ignored"])]
+    /// Compare with this sandbox, or with this snapshot if no sandbox is called that
+    #[arg(long, value_name = "OTHER")]
     pub(crate) with: Option<Which>,
     /// List what git ignores path by path, too
     #[arg(long)]
     pub(crate) ignored: bool,
-    /// Only what is at or below these
+    /// Another sandbox or a snapshot to compare with; what follows, or all if there is none, are paths: only what is at
+    /// or below these
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<PathBuf>,
+    /// Paths, whatever they are called
+    #[arg(last = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
 

@@ -17,7 +17,7 @@ use super::sandbox::LimitArgs;
 ///
 /// Every candidate works in a copy of its own of the same state, so that they cannot disturb each other, and the checks run
 /// on what it made of it. Among those that pass, `--pick` decides. The others stay until their time is over, to be looked
-/// at: `zeno diff`, `zeno shell`. Exits with 1 if none passes.
+/// at: `zeno diff A B`, `zeno shell`. Exits with 1 if none passes.
 #[derive(Debug, PartialEq, Eq, Args)]
 #[command(after_long_help = "Examples:
   zeno race --try deps='npm update left-pad' --try revert='git revert -n HEAD' --check 'npm test'

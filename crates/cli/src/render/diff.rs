@@ -20,6 +20,15 @@ pub(crate) struct Look<'a> {
     pub(crate) ignored: Ignored,
     pub(crate) home: Option<&'a Path>,
     pub(crate) paint: Paint,
+    /// Where two are compared.
+    pub(crate) names: Option<Names<'a>>,
+}
+
+/// What the two that are compared are called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names<'a> {
+    pub(crate) one: &'a str,
+    pub(crate) other: &'a str,
 }
 
 /// What becomes of changes that git ignores: a build writes thousands of them.
@@ -32,7 +41,7 @@ pub(crate) enum Ignored {
 
 /// What changed, one line each, under a heading for the workspace and one for the machine.
 pub(crate) fn overview(diff: &Diff, look: Look<'_>) -> String {
-    sections(diff, look, |changes| changes.iter().map(|change| line(change, look.paint)).collect())
+    sections(diff, look, |changes| changes.iter().map(|change| line(change, look)).collect())
 }
 
 /// `D`, `A`, `M`, `T` or `R100`, and the path; the workspace first.
@@ -78,8 +87,9 @@ fn tally(changes: &[&Change]) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-fn line(change: &Change, paint: Paint) -> String {
-    let details = details::details(change);
+fn line(change: &Change, look: Look<'_>) -> String {
+    let paint = look.paint;
+    let details = details::details(change, look.names);
     let details = if details.is_empty() { details } else { format!("  {}", paint.dim(&details)) };
     format!(
         "  {}  {}{details}\n",
@@ -160,11 +170,13 @@ fn clean_path(text: &Text) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::diff::By;
+
     use super::*;
     use crate::render::samples;
 
     fn look(ignored: Ignored, paint: Paint) -> Look<'static> {
-        Look { ignored, home: Some(Path::new("/home/ada")), paint }
+        Look { ignored, home: Some(Path::new("/home/ada")), paint, names: None }
     }
 
     #[test]
@@ -212,6 +224,24 @@ mod tests {
         git  ~/src/app/.git changed; git's own files are not listed
         unread  1 path that zeno may not read
           ~/secret
+        ");
+    }
+
+    #[test]
+    fn which_of_two_changed_it() {
+        let mut diff = samples::diff();
+        diff.workspace.truncate(3);
+        (diff.machine, diff.git, diff.unread) = Default::default();
+        for (change, by) in diff.workspace.iter_mut().zip([By::One, By::Other, By::Both]) {
+            change.by = Some(by);
+        }
+        let names = Some(Names { one: "web", other: "try" });
+        let look = Look { names, ..look(Ignored::Counted, Paint::Plain) };
+        insta::assert_snapshot!(overview(&diff, look), @r"
+        workspace  ~/src/app  1 deleted, 1 added, 1 modified
+          deleted       old.rs  2100B, only web changed it
+          added         a\nb\u{1b}[2J  12B, only try changed it
+          modified      current -> v2  was -> v1, both changed it
         ");
     }
 

@@ -134,6 +134,7 @@ pub(crate) fn diff() -> Diff {
         xattrs: Vec::new(),
         ignored: false,
         lines: None,
+        by: None,
     };
     let lines = |added, removed| Some(Lines { added, removed });
     let renamed = ChangeKind::Renamed { from: "lib".into() };

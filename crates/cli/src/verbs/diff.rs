@@ -1,5 +1,6 @@
 //! `zeno diff`.
 
+mod meant;
 mod with;
 
 use std::os::unix::ffi::OsStrExt;
@@ -8,47 +9,54 @@ use std::path::{Component, Path, PathBuf};
 use futures_util::StreamExt;
 use model::diff::Detail;
 
-use crate::api::Api;
+use crate::api::Pieces;
 use crate::args::diff::Diff;
 use crate::failure::{DONE, Failure};
 use crate::invocation::{Form, Invocation};
 use crate::output::{self, Sink};
 use crate::progress::Waiting;
 use crate::render::diff::{Ignored, Look, name_status, overview, stat};
+use crate::render::paint::Paint;
 
 pub(crate) async fn diff(typed: &Diff, invocation: &Invocation) -> Result<u8, Failure> {
     let api = invocation.api().await?;
-    let paths = absolute(&typed.paths)?;
-    let form = &typed.form;
-    if let Some(other) = &typed.with {
-        return with::compare(&api, typed, other, &paths, invocation).await;
+    let asked = meant::asked(&api, typed).await?;
+    if let Some(other) = &asked.with {
+        return with::compare(&api, typed, other, &asked.paths, invocation).await;
     }
-    if form.patch {
-        return patch(&api, typed, &paths).await;
+    let (which, from, paths) = (&typed.sandbox, typed.from.as_ref(), &asked.paths);
+    if typed.form.patch {
+        return pass_on(Waiting::begin("comparing").watch(api.patch(which, from, paths)).await?).await;
     }
-    let detail = if form.stat { Detail::Lines } else { Detail::Paths };
-    let diff = Waiting::begin("comparing")
-        .watch(api.diff(&typed.sandbox, typed.from.as_ref(), &paths, detail))
-        .await?;
-    let ignored = if typed.ignored { Ignored::Listed } else { Ignored::Counted };
-    let home = invocation.environment.home.as_deref();
-    invocation.answer(&diff, |paint| {
-        let look = Look { ignored, home, paint };
-        match (form.name_status, form.stat) {
-            (true, _) => name_status(&diff),
-            (false, true) => stat(&diff, look),
-            (false, false) => overview(&diff, look),
-        }
-    })?;
+    let asked = api.diff(which, from, paths, detail(typed));
+    let diff = Waiting::begin("comparing").watch(asked).await?;
+    invocation.answer(&diff, |paint| shown(&diff, typed, look(typed, invocation, paint)))?;
     if diff.is_empty() && invocation.form == Form::People {
         output::note("nothing has changed\n");
     }
     Ok(DONE)
 }
 
-async fn patch(api: &Api, typed: &Diff, paths: &[Vec<u8>]) -> Result<u8, Failure> {
-    let mut pieces =
-        Waiting::begin("comparing").watch(api.patch(&typed.sandbox, typed.from.as_ref(), paths)).await?;
+fn detail(typed: &Diff) -> Detail {
+    if typed.form.stat { Detail::Lines } else { Detail::Paths }
+}
+
+fn look<'a>(typed: &Diff, invocation: &'a Invocation, paint: Paint) -> Look<'a> {
+    let ignored = if typed.ignored { Ignored::Listed } else { Ignored::Counted };
+    Look { ignored, home: invocation.environment.home.as_deref(), paint, names: None }
+}
+
+/// In the form that was asked for.
+fn shown(diff: &model::diff::Diff, typed: &Diff, look: Look<'_>) -> String {
+    match (typed.form.name_status, typed.form.stat) {
+        (true, _) => name_status(diff),
+        (false, true) => stat(diff, look),
+        (false, false) => overview(diff, look),
+    }
+}
+
+/// Passes a patch on.
+async fn pass_on(mut pieces: Pieces) -> Result<u8, Failure> {
     while let Some(piece) = pieces.next().await {
         output::pass_on(Sink::Stdout, &piece?).await?;
     }

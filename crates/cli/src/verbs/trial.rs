@@ -190,7 +190,8 @@ impl Tried<'_> {
 
     fn show(&self) {
         let home = self.invocation.environment.home.as_deref();
-        let look = Look { ignored: Ignored::Counted, home, paint: self.invocation.stderr_paint() };
+        let look =
+            Look { ignored: Ignored::Counted, home, paint: self.invocation.stderr_paint(), names: None };
         self.say(&stat(&self.diff, look));
     }
 

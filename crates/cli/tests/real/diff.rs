@@ -150,23 +150,163 @@ fn by_http() {
 fn two_sandboxes_side_by_side() {
     let home = Home::new();
     let repository = Repository::new(&home);
-    let made = repository.zeno(&home, &["create", "--name", "other"]);
-    assert_eq!(made.code, 0, "{made}");
-    home.exec_ok("echo more >> README; rm notes; mkdir n; echo x > n/mine; echo one > file; chmod 755 run.sh; rm empty");
-    let ran =
-        home.exec("other", "echo more >> README; rm notes; echo two > file; mv src lib; echo x > empty");
-    assert_eq!(ran.code, 0, "{ran}");
+    repository.two(&home);
     let expected = json!({
         "one": ["n/mine", "run.sh"],
         "other": ["lib/gone.rs", "lib/main.rs", "src/gone.rs", "src/main.rs"],
         "different": ["empty", "file"],
         "same": 2,
     });
-    assert_eq!(home.json(&["diff", "box", "--with", "other"]), expected);
-    assert_eq!(home.ask("GET", "/v1/sandboxes/box/between?with=other", b"").json(), expected);
+    let told = home.json(&["diff", "box", "other"]);
+    assert_eq!(sum(&told), expected);
+    assert_eq!(home.json(&["diff", "box", "--with", "other"]), told);
+    assert_eq!(home.ask("GET", "/v1/sandboxes/box/between?with=other", b"").json(), told);
+    assert_eq!(told["workspace"][0]["by"], "one");
     assert_eq!(home.ask("GET", "/v1/sandboxes/box/between", b"").status, 400);
     assert_eq!(home.ask("GET", "/v1/sandboxes/box/between?with=nobody", b"").status, 404);
+    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box", "other"])), @"
+    workspace  ~/repository  3 deleted, 2 added, 2 modified, 2 renamed
+      deleted       n/  only box changed it
+      deleted       n/mine  5B, only box changed it
+      deleted       src/  only other changed it
+      added         empty  2B, both changed it
+      modified      file  both changed it
+      added         lib/  only other changed it
+      renamed       lib/gone.rs  from src/gone.rs, only other changed it
+      renamed       lib/main.rs  from src/main.rs, only other changed it
+      modified      run.sh  mode 755 -> 644, only box changed it
+    machine  1 deleted, 1 added
+      deleted       /var/tmp/zeno-real-one  5B, only box changed it
+      added         /var/tmp/zeno-real-other  10B, only other changed it
+    alike  2 files that both changed to the same
+    [exit 0]
+    ");
+    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box", "other", "--name-status"])), @"
+    D	n
+    D	n/mine
+    D	src
+    A	empty
+    M	file
+    A	lib
+    R100	src/gone.rs	lib/gone.rs
+    R100	src/main.rs	lib/main.rs
+    M	run.sh
+    D	/var/tmp/zeno-real-one
+    A	/var/tmp/zeno-real-other
+    [exit 0]
+    ");
+    insta::assert_snapshot!(home.plain(&repository.zeno(&home, &["diff", "box", "other", "--stat", "n", "file"])), @"
+    workspace  ~/repository  2 deleted, 1 modified
+      n/     | deleted
+      n/mine | 1 -
+      file   | 2 +-
+      3 paths, 1 line added, 2 lines removed
+    [exit 0]
+    ");
+    // A snapshot does as well, and what it was taken of is not different from it.
+    home.ok(&["snapshot", "other", "--name", "kept"]);
+    let kept = home.json(&["diff", "box", "kept"]);
+    assert_eq!((&kept["workspace"], &kept["machine"]), (&told["workspace"], &told["machine"]));
+    assert_eq!(
+        home.plain(&home.zeno(&["diff", "other", "kept"])),
+        "------- stderr -------\n`other` and `kept` do not differ\n[exit 0]"
+    );
     repository.is_untouched();
+}
+
+#[test]
+fn the_patch_makes_the_other_of_the_one() {
+    let home = Home::new();
+    let repository = Repository::new(&home);
+    repository.two(&home);
+    for (name, seen) in [("box", "seen-one"), ("other", "seen-other")] {
+        home.ok(&["cp", &format!("{name}:{}", repository.path.display()), seen]);
+    }
+    let patch = home.zeno(&["diff", "box", "other", "--patch"]);
+    assert_eq!(patch.code, 0, "{patch}");
+    let by_http = home.ask("GET", "/v1/sandboxes/box/between?with=other&patch", b"");
+    assert_eq!((by_http.header("content-type"), &by_http.body), (Some("text/x-diff"), &patch.stdout));
+    let place = home.yard().join("seen-one");
+    let mut apply = Command::new("git");
+    apply.args(["apply", "--whitespace=nowarn"]).current_dir(&place).stdin(Stdio::piped());
+    let applied = finish(apply.stderr(Stdio::piped()).spawn().unwrap(), &patch.stdout);
+    assert_eq!(applied.code, 0, "{applied}\n{patch}");
+    assert_eq!(files(&place), files(&home.yard().join("seen-other")), "{patch}");
+}
+
+/// A word may be another sandbox or a path: what is clear is done, what is not is said.
+#[test]
+fn what_a_word_means() {
+    let home = Home::new();
+    let repository = Repository::new(&home);
+    home.exec_ok("echo more >> README; mkdir n; echo x > n/mine");
+    home.create("n", &[]);
+    let diff = |words: &[&str]| repository.zeno(&home, &[&["diff", "box"], words].concat());
+    insta::assert_snapshot!(home.plain(&diff(&["nobody"])), @"
+    ------- stderr -------
+    error: there is no sandbox or snapshot `nobody`, and no such path here or among what `box` changed
+      try: see which there are: `zeno list`, `zeno snapshots`
+      try: or, if a path is meant, say so: `zeno diff box -- nobody`
+    [exit 6]
+    ");
+    insta::assert_snapshot!(home.plain(&diff(&["n"])), @"
+    ------- stderr -------
+    error: `n` may mean a sandbox or snapshot, and a path that `box` changed
+      try: compare the two: `zeno diff box --with n`
+      try: or show that path: `zeno diff box -- n`
+    [exit 2]
+    ");
+    for words in [&["--name-status", "--", "n"][..], &["./n", "--name-status"]] {
+        assert_eq!(diff(words).out(), "A\tn\nA\tn/mine\n", "{words:?}");
+    }
+    let elsewhere = home.plain(&diff(&["--with", "n"]));
+    insta::assert_snapshot!(elsewhere, @"
+    ------- stderr -------
+    error: they do not have the same workspace: `FOLDER/yard/repository` and none
+      try: look at each by itself: zeno diff SANDBOX
+    [exit 4]
+    ");
+    // What is there and has not changed is a path all the same.
+    assert_eq!(home.plain(&diff(&["run.sh"])), "------- stderr -------\nnothing has changed\n[exit 0]");
+    assert_eq!(diff(&["-p", "src", "n"]).out().lines().next(), Some("diff --git a/n/mine b/n/mine"));
+    assert_eq!(diff(&["--", "nobody"]).code, 0);
+    assert_eq!(diff(&["--with", "nobody"]).code, 6);
+}
+
+/// Two that started from different states of the workspace, and a snapshot that did.
+#[test]
+fn reality_went_on_in_between() {
+    let home = Home::new();
+    let repository = Repository::new(&home);
+    home.exec_ok("echo more >> README; rm notes");
+    home.ok(&["snapshot", "box", "--name", "early"]);
+    fs::write(repository.path.join("late"), "late\n").unwrap();
+    fs::write(repository.path.join("README"), "readme\nmore\n").unwrap();
+    let made = repository.zeno(&home, &["create", "--name", "second"]);
+    assert_eq!(made.code, 0, "{made}");
+    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box", "second"])), @"
+    workspace  ~/repository  1 added
+      added         notes  11B, only box changed it
+    ------- stderr -------
+    they started from different states of the workspace: only what one of them changed is compared
+    [exit 0]
+    ");
+    assert_eq!(home.json(&["diff", "box", "second"])["apart"], true);
+    home.ok(&["refresh", "box"]);
+    insta::assert_snapshot!(home.plain(&home.zeno(&["diff", "box", "--from", "early"])), @"
+    ------- stderr -------
+    error: the snapshot was taken on another state of the workspace than the sandbox stands on
+      try: compare the two as they are: zeno diff SANDBOX --with SNAPSHOT
+      try: or the sandbox with what it started from: leave out --from
+    [exit 4]
+    ");
+    assert_eq!(home.zeno(&["diff", "box", "early"]).code, 0);
+}
+
+/// Who changed what, without the changes.
+fn sum(between: &Value) -> Value {
+    let names = ["one", "other", "different", "same"];
+    names.iter().map(|name| ((*name).to_owned(), between[name].clone())).collect()
 }
 
 fn paths(diff: &Value) -> Vec<&str> {
@@ -225,6 +365,22 @@ impl Repository {
         let ran = finish(home.command(arguments).current_dir(&self.path).spawn().unwrap(), b"");
         home.daemon();
         ran
+    }
+
+    /// Makes a sandbox `other`, and changes both.
+    fn two(&self, home: &Home) {
+        let made = self.zeno(home, &["create", "--name", "other"]);
+        assert_eq!(made.code, 0, "{made}");
+        home.exec_ok(
+            "echo more >> README; rm notes; mkdir n; echo mine > n/mine; echo one > file; chmod 755 run.sh; rm empty
+             echo here > /var/tmp/zeno-real-one",
+        );
+        let ran = home.exec(
+            "other",
+            "echo more >> README; rm notes; echo two > file; mv src lib; echo x > empty
+             echo elsewhere > /var/tmp/zeno-real-other",
+        );
+        assert_eq!(ran.code, 0, "{ran}");
     }
 
     fn is_untouched(&self) {

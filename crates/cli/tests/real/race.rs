@@ -43,6 +43,9 @@ fn of_three_fixes_the_right_one_wins_and_the_others_are_explained() {
     assert!(home.ok(&["diff", winner, "--patch"]).contains("+add() { echo $(($1 + $2)); }"));
     assert_eq!(home.json(&["verdicts", winner])[0]["id"], right["verdict"]);
     let loser = noise["sandbox"].as_str().unwrap();
+    let patch = home.ok(&["diff", loser, winner, "--patch"]);
+    assert!(patch.contains("-add() { echo $(($1 * $2)); }\n+add() { echo $(($1 + $2)); }\n"), "{patch}");
+    assert_eq!(home.ok(&["diff", loser, winner, "--name-status"]).lines().next(), Some("M\tlib.sh"));
     assert_eq!(home.exec(loser, "cat lib.sh").out(), BROKEN.replace('-', "*"));
     assert_eq!(home.json(&["get", loser])["labels"], json!({"race": race["id"], "candidate": "noise"}));
     assert_eq!(home.json(&["races"])[0], race);

@@ -164,6 +164,36 @@ fn one_that_runs_goes_on_and_is_whole_in_its_snapshot() {
     assert_eq!(home.zeno(&["snapshot", "box"]).code, 0);
 }
 
+/// It is a copy, which the sandbox never stood on.
+#[test]
+fn what_changed_since_a_snapshot_of_one_that_ran() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    assert_eq!(home.exec("box", "echo early > early; rm -r folder; mv src lib; echo a > /tmp/a").code, 0);
+    home.ok(&["snapshot", "box", "--name", "sealed"]);
+    assert_eq!(home.exec("box", "echo 1 > lib/main.rs; echo more >> early; echo b > /tmp/b").code, 0);
+    home.detach("box", "exec sleep 1000");
+    home.ok(&["snapshot", "box", "--name", "live"]);
+    let since = |options: &[&str]| home.ok(&[&["diff", "box", "--from", "live"], options].concat());
+    assert_eq!(since(&[]), "");
+    let late = "echo late > late; rm early; chmod 755 README; echo 2 > lib/main.rs; echo more >> /tmp/a; mv /tmp/b /tmp/c";
+    assert_eq!(home.exec("box", late).code, 0);
+    assert_eq!(
+        since(&["--name-status"]),
+        "D\tearly\nM\tREADME\nA\tlate\nM\tlib/main.rs\nM\t/tmp/a\nR100\t/tmp/b\t/tmp/c\n"
+    );
+    insta::assert_snapshot!(since(&["--patch", home.yard().join("repository/lib").to_str().unwrap()]), @"
+    diff --git a/lib/main.rs b/lib/main.rs
+    index d00491fd7e5bb6fa28c517a0bb32b8b506539d4d..0cfbf08886fca9a91cb753ec8734c84fcbe52c9f 100644
+    --- a/lib/main.rs
+    +++ b/lib/main.rs
+    @@ -1 +1 @@
+    -1
+    +2
+    ");
+    assert!(yard.is_untouched());
+}
+
 #[test]
 fn a_deep_stack_reads_the_same_and_becomes_shallow() {
     let home = Home::new();
@@ -187,6 +217,11 @@ fn a_deep_stack_reads_the_same_and_becomes_shallow() {
         assert_eq!(seen, format!("{last}\n{last}\n"));
     }
     assert_eq!(home.exec("of-s39", SHOW).out(), numbers);
+    // Whatever was made one of what: since then, it is the same that changed.
+    for from in [39, 20, 9, 3] {
+        let since = home.ok(&["diff", "box", "--name-status", "--from", &format!("s{from}")]);
+        assert_eq!(since, changed_since(from), "s{from}");
+    }
     home.ok(&["stop", "box"]);
     home.ok(&["gc"]);
     home.ok(&["start", "box"]);
@@ -201,6 +236,25 @@ fn a_deep_stack_reads_the_same_and_becomes_shallow() {
     );
     let plan: serde_json::Value = serde_json::from_slice(&plan.unwrap()).unwrap();
     assert!(plan["layers"].as_array().unwrap().len() <= 8, "{}", plan["layers"]);
+}
+
+/// What the last of the 40 steps of above made of the state after this one.
+fn changed_since(from: u32) -> String {
+    if from == 39 {
+        return String::new();
+    }
+    // Each step writes the file of its number, and removes that of half of it.
+    let in_folder = |step: u32| (step / 2 + 1..=step).map(|number| format!("/tmp/d/{number}"));
+    let (before, after): (Vec<_>, Vec<_>) = (in_folder(from).collect(), in_folder(39).collect());
+    let mut lines: Vec<_> = before.iter().filter(|path| !after.contains(path)).cloned().collect();
+    lines.push(format!("/tmp/x/{from}"));
+    lines.sort();
+    let mut new: Vec<_> = after.iter().filter(|path| !before.contains(path)).cloned().collect();
+    new.extend(["/tmp/last".to_owned(), "/tmp/x/39".to_owned()]);
+    new.sort();
+    let letter = |path: &str| if path == "/tmp/last" { 'M' } else { 'A' };
+    let gone = lines.iter().map(|path| format!("D\t{path}\n"));
+    gone.chain(new.iter().map(|path| format!("{}\t{path}\n", letter(path)))).collect()
 }
 
 const SHOW: &str = "find /tmp -printf '%p %y %m\\n' | sort; cat /tmp/d/*";

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use backends::native::Saved;
+use backends::native::{Other, Saved};
 use model::diff::{Between, Detail, Diff};
-use model::{Problem, SandboxId};
+use model::{Code, Problem, SandboxId};
 use tokio::sync::mpsc::Receiver;
 
 use crate::control::Control;
@@ -26,17 +26,18 @@ impl Control {
         self.inner.native.diff(id, from, paths, detail).await
     }
 
-    /// What two sandboxes changed differently in their workspaces.
+    /// What differs between a sandbox and another, or a snapshot; with `from`, what each changed is counted from there.
     pub async fn between(
         &self,
         which: &str,
         with: &str,
         from: Option<&str>,
         paths: Vec<PathBuf>,
+        detail: Detail,
     ) -> Result<Between, Problem> {
-        let (one, other) = (self.comparable(which).await?, self.comparable(with).await?);
+        let (one, other) = (self.comparable(which).await?, self.other(with).await?);
         let from = self.saved(from).await?;
-        self.inner.native.between(one, other, from, paths).await
+        self.inner.native.between(one, other, from, paths, detail).await
     }
 
     /// What it changed in its workspace, as pieces of a patch for `git apply`. The last piece is a problem if the patch is
@@ -50,6 +51,33 @@ impl Control {
         let id = self.comparable(which).await?;
         let from = self.saved(from).await?;
         Ok(self.inner.native.patch(id, from, paths))
+    }
+
+    /// What makes of its workspace that of the other, as pieces of a patch for `git apply`.
+    pub async fn patch_between(
+        &self,
+        which: &str,
+        with: &str,
+        paths: Vec<PathBuf>,
+    ) -> Result<Receiver<Result<Vec<u8>, Problem>>, Problem> {
+        let (one, other) = (self.comparable(which).await?, self.other(with).await?);
+        Ok(self.inner.native.patch_between(one, other, paths))
+    }
+
+    /// A sandbox, or a snapshot if no sandbox is called that.
+    async fn other(&self, which: &str) -> Result<Other, Problem> {
+        let problem = match self.comparable(which).await {
+            Ok(id) => return Ok(Other::Sandbox(id)),
+            Err(problem) if problem.code == Code::NotFound => problem,
+            Err(problem) => return Err(problem),
+        };
+        match self.find_snapshot(which).await {
+            Ok(record) => Ok(Other::Snapshot(Box::new(record.saved))),
+            Err(other) if other.code == Code::NotFound => {
+                Err(problem.hint("or which snapshots there are: `zeno snapshots`"))
+            }
+            Err(other) => Err(other),
+        }
     }
 
     async fn saved(&self, from: Option<&str>) -> Result<Option<Saved>, Problem> {

@@ -8,7 +8,6 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -19,6 +18,7 @@ use super::compare::{attributes, open_upper};
 use super::lowers::Node;
 use super::part::{PartDiff, Role};
 use super::report::git_folder;
+use super::tree::Look;
 use super::walk::{Found, Kind};
 use super::{Comparison, DiffError};
 use crate::capture::files::{Stat, join};
@@ -110,24 +110,29 @@ impl Comparison {
         let Some((part, path)) = self.part_of(path) else { return Ok(None) };
         let Some(look) = part.upper.look(&path)? else { return Ok(None) };
         let Some(node) = part.lowers.resolve(&path)? else { return Ok(None) };
-        let before = Version { part, entry: node.look.entry.clone(), source: Source::Below(node) };
-        Ok(Some((before, Version { part, entry: look.entry, source: Source::Written(path) })))
+        Ok(Some((Version::of_node(part, node), Version::written(part, &path, &look))))
     }
 
     /// What stood at a path before, whether or not the sandbox touched it. Nothing, where the sandbox never wrote at all.
     pub(crate) fn before(&self, path: &Path) -> io::Result<Option<Version<'_>>> {
         let Some((part, path)) = self.part_of(path) else { return Ok(None) };
-        let node = part.lowers.resolve(&path)?;
-        Ok(node.map(|node| Version { part, entry: node.look.entry.clone(), source: Source::Below(node) }))
+        Version::below(part, &path)
+    }
+
+    /// What the workspace started from at a path, even where the sandbox never wrote at all.
+    pub(super) fn started_from(&self, path: &Path) -> io::Result<Option<Version<'_>>> {
+        let is_in = |part: &&PartDiff| part.role == Role::Workspace && path.starts_with(&part.mountpoint);
+        match self.parts.iter().chain(&self.unwritten).find(is_in) {
+            Some(part) => Version::below(part, &part.inside(path)),
+            None => Ok(None),
+        }
     }
 
     /// The part in which an absolute path lies, and the path there.
     fn part_of(&self, path: &Path) -> Option<(&PartDiff, Vec<u8>)> {
         let parts = self.parts.iter().filter(|part| path.starts_with(&part.mountpoint));
         let part = parts.max_by_key(|part| part.mountpoint.components().count())?;
-        let shown = path.strip_prefix(&part.mountpoint).expect("it was filtered by this");
-        let path = join(&part.inner, shown.as_os_str().as_bytes());
-        Some((part, path.strip_suffix(b"/").map_or(path.as_slice(), |path| path).to_vec()))
+        Some((part, part.inside(path)))
     }
 }
 
@@ -144,8 +149,7 @@ impl<'a> Paths<'a, '_> {
             self.was(node);
         }
         if let Some(look) = &found.after {
-            let source = Source::Written(found.path.clone());
-            self.is(&found.path, Version { part: self.part, entry: look.entry.clone(), source });
+            self.is(&found.path, Version::written(self.part, &found.path, look));
         }
         match (&found.before, found.kind) {
             (Some(node), Kind::Renamed) if node.look.entry.kind == FileKind::Directory => {
@@ -174,11 +178,11 @@ impl<'a> Paths<'a, '_> {
                 }
                 if !self.listed.contains(path.as_slice()) {
                     // What the sandbox wrote without changing more than its time has that time.
-                    let (entry, source) = match written {
-                        Some(look) => (look.entry, Source::Written(path.clone())),
-                        None => (node.look.entry.clone(), Source::Below(node)),
+                    let version = match written {
+                        Some(look) => Version::written(part, &path, &look),
+                        None => Version::of_node(part, node),
                     };
-                    self.is(&path, Version { part, entry, source });
+                    self.is(&path, version);
                 }
             }
         }
@@ -186,8 +190,7 @@ impl<'a> Paths<'a, '_> {
     }
 
     fn was(&mut self, node: &Node) {
-        let version =
-            Version { part: self.part, entry: node.look.entry.clone(), source: Source::Below(node.clone()) };
+        let version = Version::of_node(self.part, node.clone());
         self.at(&node.origin).before.get_or_insert(version);
     }
 
@@ -208,7 +211,55 @@ impl<'a> Paths<'a, '_> {
     }
 }
 
+impl<'a> Version<'a> {
+    /// What stands below everything that was written, at a path of the overlay.
+    fn below(part: &'a PartDiff, path: &[u8]) -> io::Result<Option<Self>> {
+        Ok(part.lowers.resolve(path)?.map(|node| Self::of_node(part, node)))
+    }
+
+    fn of_node(part: &'a PartDiff, node: Node) -> Self {
+        Self { part, entry: node.look.entry.clone(), source: Source::Below(node) }
+    }
+
+    fn written(part: &'a PartDiff, path: &[u8], look: &Look) -> Self {
+        Self { part, entry: look.entry.clone(), source: Source::Written(path.to_vec()) }
+    }
+
+    /// Both sides of something that differs.
+    pub(super) fn of(part: &'a PartDiff, found: &Found) -> (Option<Self>, Option<Self>) {
+        let before = found.before.clone().map(|node| Self::of_node(part, node));
+        (before, found.after.as_ref().map(|look| Self::written(part, &found.path, look)))
+    }
+}
+
 impl Version<'_> {
+    /// Are both one file on disk? A layer that was made of others shares its files with them.
+    pub(super) fn is_one_with(&self, other: &Self) -> io::Result<bool> {
+        match (&self.source, &other.source) {
+            (Source::Written(_), Source::Written(_)) => {
+                let (one, other) = (self.stat()?, other.stat()?);
+                Ok(one.is_some() && one == other)
+            }
+            (Source::Written(_) | Source::Below(_), _) => Ok(false),
+        }
+    }
+
+    /// The folder of git's own in which it lies.
+    pub(super) fn git_folder(&self) -> Option<PathBuf> {
+        match &self.source {
+            Source::Written(path) => git_folder(self.part, path),
+            Source::Below(node) => git_folder(self.part, &node.origin),
+        }
+    }
+
+    pub(super) fn is_file(&self) -> bool {
+        self.entry.kind == FileKind::File
+    }
+
+    pub(super) fn read(&self) -> io::Result<Box<dyn Read>> {
+        self.contents().map(Contents::reader)
+    }
+
     /// The contents of a file.
     pub(crate) fn contents(&self) -> io::Result<Contents> {
         match &self.source {

@@ -107,10 +107,16 @@ fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 /// The names of the attributes that are not the same on both.
 fn differing(old: Option<&OwnedFd>, new: &OwnedFd) -> io::Result<Vec<Text>> {
     let old = old.map_or_else(|| Ok(BTreeMap::new()), attributes)?;
-    let new = attributes(new)?;
+    Ok(differing_names(&old, &attributes(new)?))
+}
+
+pub(super) fn differing_names(
+    old: &BTreeMap<CString, Vec<u8>>,
+    new: &BTreeMap<CString, Vec<u8>>,
+) -> Vec<Text> {
     let names = old.keys().chain(new.keys().filter(|name| !old.contains_key(*name)));
     let differing = names.filter(|name| old.get(*name) != new.get(*name));
-    Ok(differing.map(|name| Text(name.to_bytes().to_vec())).collect())
+    differing.map(|name| Text(name.to_bytes().to_vec())).collect()
 }
 
 /// All that are not overlayfs's own.

@@ -9,13 +9,13 @@
 //!
 //! Never writes, never mounts, never follows a symlink, never leaves a layer.
 
-mod between;
 mod both;
 mod compare;
 mod digest;
 mod error;
 mod ignored;
 mod lowers;
+mod pair;
 mod part;
 mod patch;
 mod rename;
@@ -34,11 +34,11 @@ use model::diff::{Detail, Diff};
 use crate::launcher::Rights;
 use crate::view::Plan;
 
-pub use between::between;
 pub(crate) use both::{Area, Both, Contents, Version};
 pub(crate) use compare::same;
 pub use digest::StateDigest;
 pub use error::DiffError;
+pub use pair::{Base, Pair};
 use part::PartDiff;
 
 /// What is to be compared.
@@ -47,7 +47,8 @@ pub struct Ask<'a> {
     /// `$ZENO_HOME`.
     pub home: &'a Path,
     /// The sandbox's folder of uppers, one for each part of the plan; or a sealed layer, in which parts may be missing.
-    pub upper: &'a Path,
+    /// None: nothing was ever written.
+    pub upper: Option<&'a Path>,
     /// Sealed layers that count as its changes, too, top first: folders like `upper`, in which parts may be missing.
     pub layers: &'a [PathBuf],
     pub plan: &'a Plan,
@@ -64,24 +65,30 @@ pub struct Ask<'a> {
 pub struct Comparison {
     workspace: Option<PathBuf>,
     parts: Vec<PartDiff>,
+    /// The workspace where nothing was written in it: what it shows all the same.
+    unwritten: Option<PartDiff>,
 }
 
 /// Compares.
 pub fn compare(ask: &Ask<'_>) -> Result<Comparison, DiffError> {
-    std::fs::symlink_metadata(ask.upper)
-        .map_err(|source| DiffError::Layer { path: ask.upper.to_owned(), source })?;
-    let parts = ask.plan.parts.iter().filter_map(|part| PartDiff::of(part, ask).transpose());
-    let parts = parts.collect::<Result<_, _>>()?;
-    Ok(Comparison { workspace: ask.workspace.map(Path::to_owned), parts })
+    if let Some(upper) = ask.upper {
+        std::fs::symlink_metadata(upper)
+            .map_err(|source| DiffError::Layer { path: upper.to_owned(), source })?;
+    }
+    let (mut parts, mut unwritten) = (Vec::new(), None);
+    for part in &ask.plan.parts {
+        match PartDiff::of(part, ask)? {
+            Some(part) => parts.push(part),
+            None if part.inner.is_some() && ask.workspace == Some(&part.mountpoint) => {
+                unwritten = Some(PartDiff::unwritten(part, ask)?);
+            }
+            None => {}
+        }
+    }
+    Ok(Comparison { workspace: ask.workspace.map(Path::to_owned), parts, unwritten })
 }
 
 impl Comparison {
-    /// Of a state in which nothing was ever written.
-    #[must_use]
-    pub fn of_nothing(workspace: Option<&Path>) -> Self {
-        Self { workspace: workspace.map(Path::to_owned), parts: Vec::new() }
-    }
-
     /// What differs, for people and programs.
     pub fn diff(&self, detail: Detail) -> Result<Diff, DiffError> {
         report::diff(self, detail)

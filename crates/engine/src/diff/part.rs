@@ -57,40 +57,19 @@ pub(super) enum Role {
 impl PartDiff {
     /// Compares a part. `None`: nothing was ever written there.
     pub(super) fn of(part: &Part, ask: &Ask<'_>) -> Result<Option<Self>, DiffError> {
-        let flavour = match ask.rights {
-            Rights::Root => Flavour::Trusted,
-            Rights::User { .. } => Flavour::User,
-        };
-        let path = ask.upper.join(&part.name);
-        let opened = |source| DiffError::Layer { path: path.clone(), source };
-        let layers = std::iter::once(ask.upper).chain(ask.layers.iter().map(PathBuf::as_path));
+        let flavour = flavour(ask.rights);
+        let layers = ask.upper.into_iter().chain(ask.layers.iter().map(PathBuf::as_path));
         let mut written = layers.map(|layer| layer.join(&part.name)).filter(|path| path.is_dir());
-        let Some(top) = written.next() else { return Ok(None) };
-        let upper = Upper::open(&top, written, flavour).map_err(opened)?;
+        let Some(path) = written.next() else { return Ok(None) };
+        let opened = |source| DiffError::Layer { path: path.clone(), source };
+        let upper = Upper::open(&path, written, flavour).map_err(opened)?;
         let inner = part.inner.clone().unwrap_or_default().into_bytes();
         let Some(top) = upper.look(&inner).map_err(opened)? else { return Ok(None) };
         let was = top_look(part, ask.rights, &top);
         if part.inner.is_none() && top == was && upper.names(b"").map_err(opened)?.is_empty() {
             return Ok(None);
         }
-        let role = match (&part.inner, ask.workspace) {
-            (Some(_), Some(workspace)) if part.mountpoint == workspace => Role::Workspace,
-            (Some(_), _) => Role::Git,
-            (None, _) => Role::Machine,
-        };
-        let mut whole = Self {
-            mountpoint: part.mountpoint.clone(),
-            role,
-            inner,
-            upper,
-            lowers: Lowers::open(part, ask.home, ask.rights, flavour)?,
-            flavour,
-            found: Vec::new(),
-            unread: Vec::new(),
-            moved: HashSet::new(),
-            ignored: HashSet::new(),
-            git: Vec::new(),
-        };
+        let mut whole = Self::over(upper, part, ask)?;
         let was = part.inner.is_none().then_some(was);
         let mut walk = whole.walk(top, was).map_err(|(path, source)| DiffError::Compare {
             path: whole.absolute(whole.shown(&path)),
@@ -101,9 +80,37 @@ impl PartDiff {
         Walked { found: whole.found, unread: whole.unread, moved: whole.moved } = walk;
         if whole.role == Role::Workspace {
             whole.ignored = ignored::among(&whole);
-            whole.git = own_git(&whole.mountpoint);
         }
         Ok(Some(whole))
+    }
+
+    /// A part in which nothing was written, for looking at what it shows.
+    pub(super) fn unwritten(part: &Part, ask: &Ask<'_>) -> Result<Self, DiffError> {
+        Self::over(Upper::nothing(flavour(ask.rights)), part, ask)
+    }
+
+    /// Not compared yet.
+    fn over(upper: Upper, part: &Part, ask: &Ask<'_>) -> Result<Self, DiffError> {
+        let flavour = flavour(ask.rights);
+        let role = match (&part.inner, ask.workspace) {
+            (Some(_), Some(workspace)) if part.mountpoint == workspace => Role::Workspace,
+            (Some(_), _) => Role::Git,
+            (None, _) => Role::Machine,
+        };
+        let git = if role == Role::Workspace { own_git(&part.mountpoint) } else { Vec::new() };
+        Ok(Self {
+            mountpoint: part.mountpoint.clone(),
+            role,
+            inner: part.inner.clone().unwrap_or_default().into_bytes(),
+            upper,
+            lowers: Lowers::open(part, ask.home, ask.rights, flavour)?,
+            flavour,
+            found: Vec::new(),
+            unread: Vec::new(),
+            moved: HashSet::new(),
+            ignored: HashSet::new(),
+            git,
+        })
     }
 
     /// `was` is what the top folder looked like, where the lowers do not say.
@@ -143,6 +150,13 @@ impl PartDiff {
     pub(super) fn shown<'a>(&self, path: &'a [u8]) -> &'a [u8] {
         let path = path.strip_prefix(&*self.inner).unwrap_or(path);
         path.strip_prefix(b"/").unwrap_or(path)
+    }
+
+    /// The path in the overlay of something at or below the mount point.
+    pub(super) fn inside(&self, absolute: &Path) -> Vec<u8> {
+        let shown = absolute.strip_prefix(&self.mountpoint).unwrap_or(absolute);
+        let path = join(&self.inner, shown.as_os_str().as_bytes());
+        path.strip_suffix(b"/").map_or(path.as_slice(), |path| path).to_vec()
     }
 
     pub(super) fn absolute(&self, shown: &[u8]) -> PathBuf {
@@ -229,6 +243,13 @@ fn own_git(worktree: &Path) -> Vec<Vec<u8>> {
     let folders = [common_dir(&git_dir), git_dir];
     let inside = folders.iter().filter_map(|folder| folder.strip_prefix(worktree).ok());
     inside.map(|folder| folder.as_os_str().as_bytes().to_vec()).filter(|folder| !folder.is_empty()).collect()
+}
+
+fn flavour(rights: Rights) -> Flavour {
+    match rights {
+        Rights::Root => Flavour::Trusted,
+        Rights::User { .. } => Flavour::User,
+    }
 }
 
 fn top_look(part: &Part, rights: Rights, now: &Look) -> Look {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use model::diff::{Change, ChangeKind, Detail, Diff, Lines};
 use model::exec::Text;
-use model::files::FileKind;
 
+use super::both::Version;
 use super::compare::is_binary;
 use super::part::{PartDiff, Role};
 use super::patch;
@@ -29,12 +29,17 @@ pub(super) fn diff(comparison: &Comparison, detail: Detail) -> Result<Diff, Diff
         }
         diff.unread.extend(part.unread.iter().map(|path| Text::from(part.absolute(part.shown(path)))));
     }
+    diff.git = git.into_iter().map(Text::from).collect();
+    put_in_order(&mut diff);
+    Ok(diff)
+}
+
+pub(super) fn put_in_order(diff: &mut Diff) {
     for changes in [&mut diff.workspace, &mut diff.machine] {
         changes.sort_by(|one, other| order(one).cmp(&order(other)));
     }
     diff.unread.sort();
-    diff.git = git.into_iter().map(Text::from).collect();
-    Ok(diff)
+    diff.unread.dedup();
 }
 
 /// Deletions first: nobody may miss them at the end of a long list.
@@ -75,21 +80,19 @@ fn change(part: &PartDiff, found: &Found, detail: Detail) -> Result<Change, Diff
         (Kind::TypeChanged, _) => ChangeKind::TypeChanged,
     };
     let failed = |source| DiffError::Read { path: part.absolute(part.shown(&found.path)), source };
-    let binary = binary(part, found).map_err(failed)?;
-    let lines = match detail {
-        Detail::Lines if !binary => lines(part, found).map_err(failed)?,
-        Detail::Lines | Detail::Paths => None,
-    };
+    let (before, after) = Version::of(part, found);
+    let text = text(before.as_ref(), after.as_ref(), found.contents, detail).map_err(failed)?;
     Ok(Change {
         path,
         kind,
-        before: found.before.as_ref().map(|node| node.look.entry.clone()),
-        after: found.after.as_ref().map(|look| look.entry.clone()),
+        before: before.map(|version| version.entry),
+        after: after.map(|version| version.entry),
         contents: found.contents,
-        binary,
+        binary: text.binary,
         xattrs: found.xattrs.clone(),
         ignored: part.is_ignored(found),
-        lines,
+        lines: text.lines,
+        by: None,
     })
 }
 
@@ -102,33 +105,52 @@ fn told(part: &PartDiff, path: &[u8]) -> Text {
     }
 }
 
-fn binary(part: &PartDiff, found: &Found) -> io::Result<bool> {
-    let is_file = |kind| kind == FileKind::File;
-    let was_file = found.before.as_ref().is_some_and(|node| is_file(node.look.entry.kind));
-    let is_file = found.after.as_ref().is_some_and(|look| is_file(look.entry.kind));
-    let was_binary = was_file && readable(part.read_before(found).and_then(is_binary))?;
-    Ok(was_binary || is_file && readable(part.read_after(found).and_then(is_binary))?)
+/// What is said of a file's text.
+pub(super) struct Wording {
+    pub(super) binary: bool,
+    pub(super) lines: Option<Lines>,
 }
 
-/// Of a file whose contents changed, unless it is too large to be compared in memory.
-fn lines(part: &PartDiff, found: &Found) -> io::Result<Option<Lines>> {
-    let looks = [found.before.as_ref().map(|node| &node.look), found.after.as_ref()];
-    let mut looks = looks.into_iter().flatten();
-    if !found.contents || !looks.all(|look| look.entry.kind == FileKind::File && look.entry.size <= COUNTED) {
+/// Looks at what both sides hold; `contents` says whether it differs.
+pub(super) fn text(
+    before: Option<&Version<'_>>,
+    after: Option<&Version<'_>>,
+    contents: bool,
+    detail: Detail,
+) -> io::Result<Wording> {
+    let binary = binary(before)? || binary(after)?;
+    let lines = match detail {
+        Detail::Lines if contents && !binary => lines(before, after)?,
+        Detail::Lines | Detail::Paths => None,
+    };
+    Ok(Wording { binary, lines })
+}
+
+fn binary(version: Option<&Version<'_>>) -> io::Result<bool> {
+    match version.filter(|version| version.is_file()) {
+        Some(file) => readable(file.read().and_then(is_binary)),
+        None => Ok(false),
+    }
+}
+
+/// Of a file, unless it is too large to be compared in memory.
+fn lines(before: Option<&Version<'_>>, after: Option<&Version<'_>>) -> io::Result<Option<Lines>> {
+    let mut versions = before.into_iter().chain(after);
+    if !versions.all(|version| version.is_file() && version.entry.size <= COUNTED) {
         return Ok(None);
     }
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    if found.before.is_some() {
-        part.read_before(found)?.read_to_end(&mut before)?;
-    }
-    if found.after.is_some() {
-        part.read_after(found)?.read_to_end(&mut after)?;
-    }
-    Ok(Some(patch::count_lines(&before, &after)))
+    let whole = |version: Option<&Version<'_>>| -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if let Some(version) = version {
+            version.read()?.read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
+    };
+    Ok(Some(patch::count_lines(&whole(before)?, &whole(after)?)))
 }
 
 /// What cannot be read is told elsewhere, and what is gone by now nowhere.
-fn readable(binary: io::Result<bool>) -> io::Result<bool> {
+pub(super) fn readable(binary: io::Result<bool>) -> io::Result<bool> {
     match binary {
         Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
             Ok(false)

@@ -56,6 +56,11 @@ impl Upper {
         Ok(Self { layers, flavour, last: RefCell::default() })
     }
 
+    /// Of a sandbox that wrote nothing.
+    pub(super) fn nothing(flavour: Flavour) -> Self {
+        Self { layers: Vec::new(), flavour, last: RefCell::default() }
+    }
+
     /// The folder and the name under which an entry really stands.
     pub(crate) fn place(&self, path: &[u8]) -> io::Result<(Rc<OwnedFd>, Vec<u8>)> {
         let found = self.find(path)?.ok_or(Errno::NOENT)?;
@@ -114,6 +119,9 @@ impl Upper {
             && last == path
         {
             return Ok(Some(found.clone()));
+        }
+        if self.layers.is_empty() {
+            return Ok(None);
         }
         if path.is_empty() {
             return self.root().map(Some);

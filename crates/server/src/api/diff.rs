@@ -10,7 +10,9 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use model::diff::{Between, Detail};
+use model::Problem;
+use model::diff::Detail;
+use tokio::sync::mpsc::Receiver;
 
 use super::App;
 use super::body::Which;
@@ -18,7 +20,7 @@ use super::query::{Param, ParamKind, Query};
 use super::refusal::Refusal;
 
 pub(super) const QUERY: &[Param] = &[PATH, FROM, LINES, PATCH];
-pub(super) const BETWEEN_QUERY: &[Param] = &[WITH, PATH, FROM];
+pub(super) const BETWEEN_QUERY: &[Param] = &[WITH, PATH, FROM, LINES, PATCH_BETWEEN];
 
 pub(super) async fn diff(
     State(app): State<App>,
@@ -26,12 +28,11 @@ pub(super) async fn diff(
     query: Query,
 ) -> Result<Response, Refusal> {
     let query = query.only(QUERY)?;
-    let paths = paths(&query)?;
-    let from = query.text(FROM.name)?;
+    let (from, paths) = (query.text(FROM.name)?, paths(&query)?);
     if query.flag(PATCH.name)?.unwrap_or(false) {
-        return patch(&app, &which, from, paths).await;
+        return patch(app.control.patch(&which, from, paths).await?).await;
     }
-    let detail = if query.flag(LINES.name)?.unwrap_or(false) { Detail::Lines } else { Detail::Paths };
+    let detail = detail(&query)?;
     Ok(Json(app.control.diff(&which, from, paths, detail).await?).into_response())
 }
 
@@ -39,17 +40,27 @@ pub(super) async fn between(
     State(app): State<App>,
     Which(which): Which,
     query: Query,
-) -> Result<Json<Between>, Refusal> {
+) -> Result<Response, Refusal> {
     let query = query.only(BETWEEN_QUERY)?;
     let with = query.text(WITH.name)?.ok_or_else(|| Refusal::bad_request("`with` is missing"))?;
     let (from, paths) = (query.text(FROM.name)?, paths(&query)?);
-    Ok(Json(app.control.between(&which, with, from, paths).await?))
+    if query.flag(PATCH.name)?.unwrap_or(false) {
+        if from.is_some() {
+            return Err(Refusal::bad_request("`from` changes nothing about a patch from one to the other"));
+        }
+        return patch(app.control.patch_between(&which, with, paths).await?).await;
+    }
+    let detail = detail(&query)?;
+    Ok(Json(app.control.between(&which, with, from, paths, detail).await?).into_response())
+}
+
+fn detail(query: &Query) -> Result<Detail, Refusal> {
+    Ok(if query.flag(LINES.name)?.unwrap_or(false) { Detail::Lines } else { Detail::Paths })
 }
 
 /// The first piece decides whether it is a patch or a refusal. A problem later on ends the body without its end mark, so
 /// that the caller does not take a part for the whole.
-async fn patch(app: &App, which: &str, from: Option<&str>, paths: Vec<PathBuf>) -> Result<Response, Refusal> {
-    let mut pieces = app.control.patch(which, from, paths).await?;
+async fn patch(mut pieces: Receiver<Result<Vec<u8>, Problem>>) -> Result<Response, Refusal> {
     let first = pieces.recv().await.transpose()?;
     let body = stream::unfold((first, pieces), async |(first, mut pieces)| {
         let piece = match first {
@@ -78,13 +89,20 @@ const PATH: Param = Param {
 const FROM: Param = Param {
     name: "from",
     kind: ParamKind::Text,
-    about: "A snapshot it stands on, by id or name: only what it wrote since",
+    about: "An earlier snapshot, by id or name: only what changed since",
 };
-const WITH: Param =
-    Param { name: "with", kind: ParamKind::Text, about: "The other sandbox, by id or name (required)" };
+const WITH: Param = Param {
+    name: "with",
+    kind: ParamKind::Text,
+    about: "The other sandbox, or else the snapshot, by id or name (required)",
+};
 const LINES: Param = Param { name: "lines", kind: ParamKind::Flag, about: "Count lines that came and went" };
 const PATCH: Param = Param {
     name: "patch",
     kind: ParamKind::Flag,
     about: "Answer with a patch of the workspace for `git apply` instead",
+};
+const PATCH_BETWEEN: Param = Param {
+    about: "Answer with a patch for `git apply` that makes the other's workspace of the first's instead",
+    ..PATCH
 };

@@ -74,11 +74,12 @@ fn of_sandboxes() -> Vec<Route> {
         Route::new(
             Get,
             "/v1/sandboxes/{which}/between",
-            "Show what two sandboxes changed differently",
+            "Show what differs between a sandbox and another, or a snapshot",
             diff::between,
         )
         .query(diff::BETWEEN_QUERY)
-        .answers::<Between>(OK),
+        .answers::<Between>(OK)
+        .answers_as(diff::PATCH_MEDIA),
         Route::new(Post, "/v1/sandboxes/{which}/pause", "Freeze every process", sandboxes::pause)
             .answers::<Sandbox>(OK),
         Route::new(Post, "/v1/sandboxes/{which}/resume", "Let frozen processes go on", sandboxes::resume)

@@ -1,12 +1,12 @@
 //! What there is to say of a change beyond its kind and its path.
 
-use model::diff::{Change, ChangeKind, Entry};
+use model::diff::{By, Change, ChangeKind, Entry};
 use model::files::FileKind;
 use model::units::Size;
 
-use super::clean_path;
+use super::{Names, clean_path};
 
-pub(super) fn details(change: &Change) -> String {
+pub(super) fn details(change: &Change, names: Option<Names<'_>>) -> String {
     let mut told = Vec::new();
     if let ChangeKind::Renamed { from } = &change.kind {
         told.push(format!("from {}", clean_path(from)));
@@ -18,6 +18,13 @@ pub(super) fn details(change: &Change) -> String {
     }
     if change.binary {
         told.push("binary".to_owned());
+    }
+    if let (Some(by), Some(names)) = (change.by, names) {
+        told.push(match by {
+            By::One => format!("only {} changed it", names.one),
+            By::Other => format!("only {} changed it", names.other),
+            By::Both => "both changed it".to_owned(),
+        });
     }
     told.join(", ")
 }

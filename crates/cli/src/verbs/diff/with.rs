@@ -1,15 +1,18 @@
-//! `zeno diff A --with B`: what two sandboxes did differently.
+//! `zeno diff A B`: what it takes to make the second of the first.
 
 use model::diff::Between;
-use model::exec::Text;
 
+use super::{detail, look, pass_on, shown};
 use crate::api::Api;
 use crate::args::diff::Diff;
 use crate::args::which::Which;
 use crate::failure::{DONE, Failure};
-use crate::invocation::Invocation;
+use crate::invocation::{Form, Invocation};
+use crate::output;
 use crate::progress::Waiting;
-use crate::render::words::{clean, count};
+use crate::render::diff::{Look, Names};
+use crate::render::paint::Paint;
+use crate::render::words::count;
 
 pub(super) async fn compare(
     api: &Api,
@@ -18,38 +21,43 @@ pub(super) async fn compare(
     paths: &[Vec<u8>],
     invocation: &Invocation,
 ) -> Result<u8, Failure> {
-    let asked = api.between(&typed.sandbox, other, typed.from.as_ref(), paths);
+    let (one, from) = (&typed.sandbox, typed.from.as_ref());
+    if typed.form.patch {
+        let asked = api.patch_between(one, other, from, paths);
+        return pass_on(Waiting::begin("comparing").watch(asked).await?).await;
+    }
+    let asked = api.between(one, other, from, paths, detail(typed));
     let between = Waiting::begin("comparing").watch(asked).await?;
-    invocation.answer(&between, |_| render(&between, &typed.sandbox.to_string(), &other.to_string()))?;
+    let (one, other) = (one.to_string(), other.to_string());
+    invocation.answer(&between, |paint| {
+        let names = Some(Names { one: &one, other: &other });
+        render(&between, typed, Look { names, ..look(typed, invocation, paint) })
+    })?;
+    if invocation.form == Form::People {
+        if between.diff.is_empty() {
+            output::note(&format!("`{one}` and `{other}` do not differ\n"));
+        }
+        if between.apart {
+            output::note(
+                "they started from different states of the workspace: only what one of them changed is compared\n",
+            );
+        }
+    }
     Ok(DONE)
 }
 
-fn render(between: &Between, one: &str, other: &str) -> String {
-    let lines = |word: &str, files: &[Text]| -> String {
-        files.iter().map(|file| format!("{word}  {}\n", clean(&file.display()))).collect()
-    };
-    let width = one.len().max(other.len()) + 5;
-    let only = |name: &str| format!("{:width$}", format!("only {name}"));
-    lines(&format!("{:width$}", "different"), &between.different)
-        + &lines(&only(one), &between.one)
-        + &lines(&only(other), &between.other)
-        + &format!("{} changed alike\n", count(between.same, "file", "files"))
+fn render(between: &Between, typed: &Diff, look: Look<'_>) -> String {
+    let text = shown(&between.diff, typed, look);
+    if typed.form.name_status { text } else { text + &alike(between.same, look.paint) }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn alone_alike_and_differently() {
-        let texts = |names: &[&str]| names.iter().map(|name| Text::from(*name)).collect();
-        let between =
-            Between { one: texts(&["a"]), other: texts(&["d"]), different: texts(&["b c"]), same: 1 };
-        insta::assert_snapshot!(render(&between, "first", "web"), @"
-        different   b c
-        only first  a
-        only web    d
-        1 file changed alike
-        ");
+fn alike(same: u64, paint: Paint) -> String {
+    match same {
+        0 => String::new(),
+        same => format!(
+            "{}  {} that both changed to the same\n",
+            paint.bold("alike"),
+            count(same, "file", "files")
+        ),
     }
 }

@@ -21,7 +21,7 @@ use super::{Comparison, DiffError};
 use crate::capture::files::join;
 pub(super) use hunks::count as count_lines;
 use quote::quoted;
-use side::Side;
+pub(super) use side::Side;
 
 /// Writes the patch.
 pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> Result<(), DiffError> {
@@ -56,7 +56,11 @@ fn one(part: &PartDiff, found: &Found, out: &mut dyn Write) -> io::Result<()> {
         Some(node) => Side::before(part, node)?,
         None => None,
     };
-    let after = Side::after(part, found)?;
+    between(before, Side::after(part, found)?, out)
+}
+
+/// From one side to the other.
+pub(super) fn between(before: Option<Side>, after: Option<Side>, out: &mut dyn Write) -> io::Result<()> {
     match (before, after) {
         // Git knows no change of type: one goes, another comes.
         (Some(before), Some(after)) if before.is_link() != after.is_link() => {

@@ -6,12 +6,13 @@ use gix_index::hash::{Kind, ObjectId, hasher};
 use model::diff::Entry;
 use model::files::FileKind;
 
+use super::super::both::Version;
 use super::super::lowers::Node;
 use super::super::part::PartDiff;
 use super::super::walk::Found;
 
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(in super::super) struct Side {
     /// From the workspace's root.
     pub(super) path: Vec<u8>,
     /// `100644`, `100755` or `120000`.
@@ -30,6 +31,11 @@ impl Side {
             Some(look) => Self::new(part.shown(&found.path), &look.entry, || part.read_after(found)),
             None => Ok(None),
         }
+    }
+
+    /// What git would see of this version at this path from the workspace's root.
+    pub(in super::super) fn of(path: &[u8], version: &Version<'_>) -> io::Result<Option<Self>> {
+        Self::new(path, &version.entry, || version.read())
     }
 
     fn new(

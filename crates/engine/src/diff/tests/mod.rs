@@ -3,6 +3,7 @@
 mod cases;
 mod digest;
 mod marks;
+mod pair;
 mod random;
 
 use std::path::{Path, PathBuf};
@@ -120,7 +121,7 @@ impl Bed {
         let plan = plan(&self.path("lower"), workspace);
         let ask = Ask {
             home: self.dir.path(),
-            upper,
+            upper: Some(upper),
             layers,
             plan: &plan,
             workspace: Some(workspace),

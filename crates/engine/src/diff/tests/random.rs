@@ -10,6 +10,7 @@ use std::process::Command;
 use proptest::prelude::*;
 
 use super::Bed;
+use crate::diff::{Base, Pair};
 
 const PLACES: [&str; 12] = ["a", "b", "d", "d/a", "d/b", "d/d", "d/d/a", "e", "e/a b", "n", "n/a", "n/d"];
 
@@ -86,6 +87,24 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_patch_makes_the_other_of_the_one(one in deeds(), other in deeds()) {
+        let [one, other] = [one, other].map(|deeds| {
+            let bed = Bed::new(&FILES);
+            let script: String = deeds.iter().map(|deed| format!("{deed} 2>&- || :\n")).collect();
+            bed.script(&format!("{script}cp -a . {}", bed.path("seen").display()));
+            bed
+        });
+        let pair = Pair::new(one.compare(), other.compare(), Base::Shared, Vec::new());
+        let mut patch = Vec::new();
+        pair.patch(&mut patch).unwrap();
+        makes(&patch, &one.path("seen"), &other.path("seen"))?;
+    }
+}
+
 /// What left a moved folder is told once, where it is now.
 #[test]
 fn the_patch_of_what_left_a_moved_folder() {
@@ -105,19 +124,24 @@ fn the_patch_of_what_left_a_moved_folder() {
 
 /// Does the patch make of the workspace what was seen inside?
 fn applies(bed: &Bed) -> Result<(), TestCaseError> {
-    let patch = bed.path("patch");
-    fs::write(&patch, bed.patch()).unwrap();
+    makes(&bed.patch(), &bed.lower(), &bed.path("seen"))
+}
+
+/// Does the patch make one tree of the other?
+fn makes(patch: &[u8], tree: &Path, expected: &Path) -> Result<(), TestCaseError> {
+    let file = tree.with_extension("patch");
+    fs::write(&file, patch).unwrap();
     let applied = Command::new("git")
         .args(["apply", "--allow-empty", "--whitespace=nowarn"])
-        .arg(&patch)
-        .current_dir(bed.lower())
+        .arg(&file)
+        .current_dir(tree)
         .env("GIT_CEILING_DIRECTORIES", "/")
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&applied.stderr);
-    let patch = String::from_utf8_lossy(&fs::read(&patch).unwrap()).into_owned();
-    prop_assert!(applied.status.success(), "{said}\n{:?}\n{patch}", bed.diff());
-    prop_assert_eq!(files(&bed.lower()), files(&bed.path("seen")), "{}", patch);
+    let patch = String::from_utf8_lossy(patch);
+    prop_assert!(applied.status.success(), "{said}\n{patch}");
+    prop_assert_eq!(files(tree), files(expected), "{}", patch);
     Ok(())
 }
 

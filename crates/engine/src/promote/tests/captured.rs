@@ -101,7 +101,7 @@ impl Captured {
         let plan = plan_of(part);
         diff::compare(&diff::Ask {
             home: self.dir.path(),
-            upper: &self.dir.path().join("upper"),
+            upper: Some(&self.dir.path().join("upper")),
             layers: &[],
             plan: &plan,
             workspace: Some(&self.frozen.workspace),

@@ -72,7 +72,7 @@ impl Machine {
         let plan = plan_of(part);
         diff::compare(&diff::Ask {
             home: self.dir.path(),
-            upper: &self.dir.path().join("upper"),
+            upper: Some(&self.dir.path().join("upper")),
             layers: &[],
             plan: &plan,
             workspace: None,
