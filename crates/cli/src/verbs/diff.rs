@@ -1,5 +1,6 @@
 //! `zeno diff`.
 
+mod beyond;
 mod meant;
 mod with;
 
@@ -26,7 +27,9 @@ pub(crate) async fn diff(typed: &Diff, invocation: &Invocation) -> Result<u8, Fa
     }
     let (which, from, paths) = (&typed.sandbox, typed.from.as_ref(), &asked.paths);
     if typed.form.patch {
-        return pass_on(Waiting::begin("comparing").watch(api.patch(which, from, paths)).await?).await;
+        pass_on(Waiting::begin("comparing").watch(api.patch(which, from, paths)).await?).await?;
+        let diff = api.diff(which, from, paths, Detail::Paths).await?;
+        return Ok(tell_beyond(&diff, typed));
     }
     let asked = api.diff(which, from, paths, detail(typed));
     let diff = Waiting::begin("comparing").watch(asked).await?;
@@ -55,12 +58,20 @@ fn shown(diff: &model::diff::Diff, typed: &Diff, look: Look<'_>) -> String {
     }
 }
 
+/// After a patch: what is not in it.
+fn tell_beyond(diff: &model::diff::Diff, typed: &Diff) -> u8 {
+    if let Some(beyond) = beyond::beyond(diff, &typed.sandbox.to_string()) {
+        output::note(&beyond);
+    }
+    DONE
+}
+
 /// Passes a patch on.
-async fn pass_on(mut pieces: Pieces) -> Result<u8, Failure> {
+async fn pass_on(mut pieces: Pieces) -> Result<(), Failure> {
     while let Some(piece) = pieces.next().await {
         output::pass_on(Sink::Stdout, &piece?).await?;
     }
-    Ok(DONE)
+    Ok(())
 }
 
 /// The paths from the root, without `.` and `..`: nothing is looked up, the sandbox may have what this machine has not.

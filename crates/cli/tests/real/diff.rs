@@ -129,6 +129,20 @@ fn the_patch_makes_the_same_tree() {
 }
 
 #[test]
+fn a_patch_says_what_it_leaves_out() {
+    let home = Home::new();
+    let repository = Repository::new(&home);
+    home.exec_ok("echo more >> README; mkdir n; echo x > n/x");
+    assert_eq!(home.zeno(&["diff", "box", "--patch"]).err(), "", "all of it is in there");
+    home.exec_ok("mkdir void; chmod 600 notes; echo y > node_modules/b.js; echo z > /var/tmp/zeno-real-z");
+    let ran = home.zeno(&["diff", "box", "--patch"]);
+    let told = "not in the patch: 1 change of the machine, 1 ignored change, 2 changes that no patch can tell (owners, \
+                rights, attributes, empty folders, pipes) (zeno diff box --ignored lists them)\n";
+    assert_eq!((ran.code, ran.err().as_str()), (0, told), "{ran}");
+    repository.is_untouched();
+}
+
+#[test]
 fn by_http() {
     let home = Home::new();
     let repository = Repository::new(&home);

@@ -1,8 +1,8 @@
 //! `zeno diff A B`: what it takes to make the second of the first.
 
-use model::diff::Between;
+use model::diff::{Between, Detail};
 
-use super::{detail, look, pass_on, shown};
+use super::{detail, look, pass_on, shown, tell_beyond};
 use crate::api::Api;
 use crate::args::diff::Diff;
 use crate::args::which::Which;
@@ -24,7 +24,9 @@ pub(super) async fn compare(
     let (one, from) = (&typed.sandbox, typed.from.as_ref());
     if typed.form.patch {
         let asked = api.patch_between(one, other, from, paths);
-        return pass_on(Waiting::begin("comparing").watch(asked).await?).await;
+        pass_on(Waiting::begin("comparing").watch(asked).await?).await?;
+        let between = api.between(one, other, from, paths, Detail::Paths).await?;
+        return Ok(tell_beyond(&between.diff, typed));
     }
     let asked = api.between(one, other, from, paths, detail(typed));
     let between = Waiting::begin("comparing").watch(asked).await?;

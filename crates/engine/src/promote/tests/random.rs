@@ -32,6 +32,8 @@ fn deed() -> impl Strategy<Value = String> {
         place().prop_map(|path| format!("mkdir '{path}'")),
         (place(), mode).prop_map(|(path, mode)| format!("chmod {mode} '{path}'")),
         place().prop_map(|path| format!("touch -h -d 2001-02-03T04:05:06.789 '{path}'")),
+        (place(), "[xy]").prop_map(|(path, value)| format!("setfattr -h -n user.note -v {value} '{path}'")),
+        place().prop_map(|path| format!("setfattr -h -x user.note '{path}'")),
         (place(), place()).prop_map(|(from, to)| format!("mv -T '{from}' '{to}'")),
         (place(), place()).prop_map(|(from, to)| format!("cp -a '{from}' '{to}'")),
         (place(), place()).prop_map(|(from, to)| format!("ln '{from}' '{to}'")),
