@@ -293,7 +293,11 @@ fn a_killed_launcher_costs_nobody_a_sandbox() {
     home.create("box", &[]);
     let daemon = home.daemon().unwrap();
     for _ in 0..3 {
-        let [launcher] = below(daemon, "zeno-launcher")[..] else { panic!("one daemon has one launcher") };
+        // What was made ahead needs none, so that the next may take a moment.
+        let launcher = until("a launcher", || match below(daemon, "zeno-launcher")[..] {
+            [launcher] => Some(launcher),
+            _ => None,
+        });
         kill_process(Pid::from_raw(launcher).unwrap(), Signal::KILL).unwrap();
         until("its end", || Stat::of(launcher).is_none_or(|stat| stat.state == 'Z').then_some(()));
         assert_eq!(home.run(&[], "echo again").out(), "again\n");

@@ -69,11 +69,11 @@ pub(crate) fn processes(home: &Path, daemons: &BTreeSet<i32>) -> BTreeSet<(i32, 
         .collect()
 }
 
-/// The processes of this name that the daemon started.
+/// The living processes of this name that the daemon started.
 pub(crate) fn below(parent: i32, name: &str) -> Vec<i32> {
     let is_called =
         |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name);
-    let is_below = |pid: i32| Stat::of(pid).is_some_and(|stat| stat.parent == parent);
+    let is_below = |pid: i32| Stat::of(pid).is_some_and(|stat| stat.parent == parent && stat.state != 'Z');
     pids().filter(|pid| is_below(*pid) && is_called(*pid)).collect()
 }
 

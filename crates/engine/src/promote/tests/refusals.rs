@@ -1,7 +1,7 @@
 //! What is never promoted, and what is only promoted with leave.
 
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::promotion::{Refusal, RefusalReason};
 use rustix::fs::XattrFlags;
@@ -183,8 +183,9 @@ fn what_executes_by_itself_needs_leave() {
 fn shell_start_up_files_count_where_the_home_is() {
     let lab = Lab::new(&FILES);
     lab.inside("echo x > .bashrc");
-    let home = Some(lab.real());
-    assert_eq!(lab.assess(&Wish { home, ..Wish::default() }).executes.len(), 1);
+    // Anybody's, not only the caller's.
+    let homes = [PathBuf::from("/home/other"), lab.real()].into();
+    assert_eq!(lab.assess(&Wish { homes, ..Wish::default() }).executes.len(), 1);
     assert_eq!(lab.assess(&Wish::default()).executes.len(), 0);
 }
 
