@@ -388,7 +388,7 @@ pub(crate) fn is_absent(error: &ClientError) -> bool {
     matches!(error, ClientError::NoDaemon { .. } | ClientError::Refused { .. })
 }
 
-/// A body as it arrives.
+/// Whether what was asked for is there, unless that cannot be told.
 fn exists<T>(found: Result<T, ClientError>) -> Result<bool, ClientError> {
     match found {
         Ok(_) => Ok(true),
@@ -397,6 +397,7 @@ fn exists<T>(found: Result<T, ClientError>) -> Result<bool, ClientError> {
     }
 }
 
+/// A body as it arrives.
 pub(crate) type Pieces = Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send + Unpin>;
 
 /// A body of lines, one value each.

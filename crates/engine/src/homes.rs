@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Every home that this process may read: its user's own, that of its caller and, for root, everybody's.
@@ -17,7 +18,10 @@ pub fn homes(callers: Option<&Path>) -> BTreeSet<PathBuf> {
     });
     if own.is_root() {
         // Those of a directory service are in no file.
-        homes.extend(folders(Path::new("/home")));
+        homes.extend(folders(Path::new("/home")).unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot read who lives in /home");
+            Vec::new()
+        }));
     }
     homes.extend(callers.filter(|home| home.is_absolute()).map(Path::to_owned));
     homes.retain(|home| home.is_dir() && home != Path::new("/"));
@@ -54,10 +58,12 @@ fn listed(passwd: &str, wanted: impl Fn(User) -> bool) -> BTreeSet<PathBuf> {
     passwd.lines().filter_map(home).collect()
 }
 
-fn folders(place: &Path) -> Vec<PathBuf> {
-    // No such folder: nobody lives there.
-    let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
-    entries.flatten().map(|entry| entry.path()).collect()
+/// What is in a folder. No such folder: nobody lives there.
+fn folders(place: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
+    }
 }
 
 #[cfg(test)]

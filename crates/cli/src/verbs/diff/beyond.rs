@@ -10,7 +10,6 @@ use crate::render::words::count;
 
 /// One line, unless the patch has everything.
 pub(super) fn beyond(diff: &Diff, which: &str) -> Option<String> {
-    let number = |count: usize| count as u64;
     let ignored = diff.workspace.iter().filter(|change| change.ignored).count();
     let full = full_folders(diff);
     let unknown = diff.workspace.iter().filter(|change| !change.ignored && is_beyond(change, &full)).count();
@@ -27,7 +26,7 @@ pub(super) fn beyond(diff: &Diff, which: &str) -> Option<String> {
     let left: Vec<String> = left
         .into_iter()
         .filter(|(number, ..)| *number > 0)
-        .map(|(left, one, many)| count(number(left), one, many))
+        .map(|(number, one, many)| count(number as u64, one, many))
         .collect();
     if left.is_empty() {
         return None;

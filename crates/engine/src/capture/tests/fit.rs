@@ -9,8 +9,8 @@ use std::time::Duration;
 use gix_index::hash::Kind;
 
 use super::super::{FROZEN_ROOT, Frozen, FrozenPart};
-use super::view::{check, repository};
-use super::{Lab, git};
+use super::Lab;
+use super::view::{check, linked_worktree, repository};
 
 /// What git would have to read to know whether it changed, and whether it would not.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -88,15 +88,7 @@ fn an_index_fits_again_after_each_change_and_a_restart_changes_nothing() {
 
 #[test]
 fn the_index_of_a_linked_worktree_fits_its_files() {
-    let mut lab = Lab::new();
-    let main = lab.outside("main");
-    std::fs::create_dir(&main).unwrap();
-    std::fs::remove_dir(lab.work()).unwrap();
-    git(&main, &["init"]);
-    std::fs::write(main.join("file"), "text\n").unwrap();
-    git(&main, &["add", "."]);
-    git(&main, &["commit", "-m", "first"]);
-    git(&main, &["worktree", "add", "-b", "side", lab.work().to_str().unwrap()]);
+    let (mut lab, _main) = linked_worktree();
     settle(&lab);
     let (_, frozen) = lab.freeze();
     let known = known(&frozen, 1, "worktrees/work/index");

@@ -1,7 +1,7 @@
 //! Frozen workspaces as a sandbox sees them: mounted as real overlays over the real place.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::super::{FROZEN_ROOT, Frozen, Live, Step};
@@ -204,9 +204,9 @@ fn git_works_in_a_clone_and_leaves_the_real_one_alone() {
     check(&lab, &frozen, "git log --format=%s && git status --short", "outside\nfirst");
 }
 
-#[test]
-fn git_works_in_a_linked_worktree() {
-    let mut lab = Lab::new();
+/// A worktree of a repository that lies elsewhere, and where that is.
+pub(super) fn linked_worktree() -> (Lab, PathBuf) {
+    let lab = Lab::new();
     let main = lab.outside("main");
     std::fs::create_dir(&main).unwrap();
     std::fs::remove_dir(lab.work()).unwrap();
@@ -215,6 +215,12 @@ fn git_works_in_a_linked_worktree() {
     git(&main, &["add", "."]);
     git(&main, &["commit", "-m", "first"]);
     git(&main, &["worktree", "add", "-b", "side", lab.work().to_str().unwrap()]);
+    (lab, main)
+}
+
+#[test]
+fn git_works_in_a_linked_worktree() {
+    let (mut lab, main) = linked_worktree();
     let (_, frozen) = lab.freeze();
     assert_eq!(frozen.parts.len(), 2);
     let before = (reality(&main), reality(&lab.work()));
