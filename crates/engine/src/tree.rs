@@ -189,7 +189,7 @@ fn signal(pid: Pid, signal: Signal) {
 }
 
 /// A command's process and all that came from it: its descendants, and whoever is still in its session.
-fn family(root: i32) -> Vec<i32> {
+pub(crate) fn family(root: i32) -> Vec<i32> {
     let processes = all();
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for process in &processes {

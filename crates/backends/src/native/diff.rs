@@ -174,19 +174,25 @@ impl Inner {
             Other::Snapshot(saved) => self.sealed_state_of(*saved),
         };
         let base = base(&one, &other)?;
-        let below = match (from, base) {
-            (Some(from), _) => {
-                let from = self.sealed_state_of(from).stored.layers;
-                if ![&one, &other].iter().all(|state| state.stored.layers.ends_with(&from)) {
-                    return Err(NativeError::NotBelow);
-                }
-                from.len()
+        let Some(from) = from.map(|from| self.sealed_state_of(from)) else {
+            let below = if base == Base::Shared { shared(&one, &other) } else { 0 };
+            let (one, other) = (self.compared(&one, below, &[])?, self.compared(&other, below, &[])?);
+            return Ok(Pair::new(one, other, base, paths));
+        };
+        for state in [&one, &other] {
+            if self::base(&from, state)? == Base::Apart {
+                return Err(NativeError::OtherBase);
             }
-            (None, Base::Shared) => shared(&one, &other),
-            (None, Base::Apart) => 0,
+        }
+        let is_below = |state: &State| state.stored.layers.ends_with(&from.stored.layers);
+        let is_below = is_below(&one) && is_below(&other);
+        let below = match is_below {
+            true => from.stored.layers.len(),
+            false => shared(&one, &other).min(shared(&one, &from)),
         };
         let (one, other) = (self.compared(&one, below, &[])?, self.compared(&other, below, &[])?);
-        Ok(Pair::new(one, other, base, paths))
+        let pair = Pair::new(one, other, base, paths);
+        Ok(if is_below { pair } else { pair.since(self.compared(&from, below, &[])?) })
     }
 
     fn sandbox_state(&self, id: SandboxId) -> Result<State, NativeError> {

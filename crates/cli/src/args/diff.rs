@@ -21,24 +21,26 @@ use super::which::Which;
   zeno diff web --from before-upgrade
   zeno diff web --patch | git apply
   zeno diff web other-try
+  zeno diff right wrong
   zeno diff web other-try --stat src
   zeno diff web --with before-upgrade --patch
   zeno diff web --json /etc")]
 pub(crate) struct Diff {
     #[command(flatten)]
     pub(crate) form: DiffForm,
-    /// Id or name
+    /// Id or name; or a candidate: RACE/NAME, or only its name in the last race if no sandbox is called that
+    #[arg(value_parser = Which::or_candidate)]
     pub(crate) sandbox: Which,
     /// Only what changed since this snapshot, by id or name
     #[arg(long, value_name = "SNAPSHOT")]
     pub(crate) from: Option<Which>,
-    /// Compare with this sandbox, or with this snapshot if no sandbox is called that
-    #[arg(long, value_name = "OTHER")]
+    /// Compare with this sandbox, with this snapshot if no sandbox is called that, or with this candidate
+    #[arg(long, value_name = "OTHER", value_parser = Which::or_candidate)]
     pub(crate) with: Option<Which>,
     /// List what git ignores path by path, too
     #[arg(long)]
     pub(crate) ignored: bool,
-    /// Another sandbox or a snapshot to compare with; what follows, or all if there is none, are paths: only what is at
+    /// Another sandbox, a snapshot or a candidate to compare with; what follows, or all if there is none, are paths: only what is at
     /// or below these
     #[arg(value_name = "WORD")]
     pub(crate) words: Vec<PathBuf>,

@@ -4,11 +4,13 @@ use jiff::Timestamp;
 use model::Name;
 use model::exec::Text;
 use model::promotion::{
-    Action, Assessment, CommitRef, Conflict, Counts, Did, Foretold, LeftOut, Promoted, Promotion,
-    PromotionState, Side,
+    Action, Assessment, CommitRef, Counts, Foretold, LeftOut, OnConflict, Promoted, Promotion,
+    PromotionState, Resolutions,
 };
 
+use super::conflict::conflicts;
 use super::paint::Paint;
+use super::sandbox::who;
 use super::words::{age, clean, count};
 use crate::args::which::Which;
 
@@ -68,14 +70,37 @@ fn foretold(gate: Option<&Foretold>) -> String {
 }
 
 /// A row for a list.
-pub(super) fn row(promotion: &Promotion, now: Timestamp) -> [String; 5] {
+pub(super) fn row(promotion: &Promotion, now: Timestamp) -> [String; 6] {
     [
         promotion.id.to_string(),
         state(promotion).to_owned(),
         age(promotion.when, now),
+        who(promotion.actor).to_owned(),
         promotion.sandbox.to_string(),
-        summary(promotion.counts, &promotion.commits),
+        summary(promotion.counts, &promotion.commits) + &insisted(promotion),
     ]
+}
+
+/// What the actor said that lets more through than by itself.
+fn insisted(promotion: &Promotion) -> String {
+    let whose = |whose: OnConflict| match whose {
+        OnConflict::Ours => "ours",
+        OnConflict::Theirs => "theirs",
+        OnConflict::Abort => "abort",
+    };
+    let Resolutions { otherwise, paths } = &promotion.resolutions;
+    let everywhere = (*otherwise != OnConflict::default()).then(|| whose(*otherwise).to_owned());
+    let decided = paths.iter().map(|(path, decision)| format!("{}={}", clean(path), whose(*decision)));
+    let decided: Vec<_> = everywhere.into_iter().chain(decided).collect();
+    let mut told = Vec::new();
+    if promotion.forced {
+        told.push("--force".to_owned());
+    }
+    if promotion.allowed_executes {
+        told.push("--allow-executes".to_owned());
+    }
+    told.extend(decided.iter().map(|decision| format!("--on-conflict {decision}")));
+    if told.is_empty() { String::new() } else { format!(", with {}", told.join(" ")) }
 }
 
 /// What is done to each path, deletions first. What stays as it is is only counted.
@@ -97,19 +122,40 @@ fn actions(assessment: &Assessment, paint: Paint) -> String {
 /// Where commits made inside are to be found.
 fn commits(commits: &[CommitRef]) -> String {
     let lines = commits.iter().map(|brought| {
-        let what = if brought.inside.starts_with("refs/tags/") { "tag" } else { "on" };
-        let number = match brought.commits {
-            0 => String::new(),
-            number => count(number, "commit", "commits") + " ",
+        let what = match brought.commits {
+            // Git makes two or three of one.
+            _ if brought.is_stash() => String::new(),
+            0 if brought.inside.starts_with("refs/tags/") => "tag ".to_owned(),
+            0 => "on ".to_owned(),
+            number if brought.inside.starts_with("refs/tags/") => {
+                format!("{} tag ", count(number, "commit", "commits"))
+            }
+            number => format!("{} on ", count(number, "commit", "commits")),
         };
-        format!("  {number}{what} {} -> {}\n", clean(brought.short()), clean(&brought.outside))
+        let repository = brought.repository.as_ref().map(|path| format!(" in {}", shown(path)));
+        format!(
+            "  {what}{} -> {}{}\n",
+            clean(brought.short()),
+            clean(&brought.outside),
+            repository.unwrap_or_default()
+        )
     });
     lines.collect()
 }
 
 fn seen(commits: &[CommitRef]) -> String {
-    let line = |first: &CommitRef| format!("see what was committed: git log {}\n", clean(&first.outside));
-    commits.first().map(line).unwrap_or_default()
+    let git = |brought: &CommitRef| match &brought.repository {
+        Some(repository) => format!("git --git-dir={}", shown(repository)),
+        None => "git".to_owned(),
+    };
+    let committed = commits
+        .iter()
+        .find(|brought| !brought.is_stash())
+        .map(|brought| format!("see what was committed: {} log {}\n", git(brought), clean(&brought.outside)));
+    let stashed = commits.iter().find(|brought| brought.is_stash()).map(|brought| {
+        format!("see what was stashed: {} stash show -p {}\n", git(brought), clean(&brought.outside))
+    });
+    committed.into_iter().chain(stashed).collect()
 }
 
 fn in_the_way(assessment: &Assessment, sandbox: &Which, paint: Paint) -> String {
@@ -124,11 +170,7 @@ fn in_the_way(assessment: &Assessment, sandbox: &Which, paint: Paint) -> String 
 }
 
 pub(super) fn obstacles(assessment: &Assessment, sandbox: &Which, paint: Paint) -> String {
-    let mut text = String::new();
-    for conflict in &assessment.conflicts {
-        text += &format!("{} {}\n", paint.red("conflict"), shown(&conflict.path));
-        text += &sides(conflict);
-    }
+    let mut text = conflicts(assessment, sandbox, paint);
     for refusal in &assessment.refused {
         text +=
             &format!("{}  {}: {}\n", paint.red("refused"), shown(&refusal.path), refusal.reason.sentence());
@@ -142,28 +184,6 @@ pub(super) fn obstacles(assessment: &Assessment, sandbox: &Which, paint: Paint) 
         text += "  try: say who wins: --on-conflict ours|theirs, or for one path --on-conflict PATH=ours\n";
     }
     text
-}
-
-fn sides(conflict: &Conflict) -> String {
-    let side = |side: &Side| did(side.did);
-    format!(
-        "  {}\n  the sandbox {}, reality {}\n",
-        conflict.reason.sentence(),
-        side(&conflict.ours),
-        side(&conflict.theirs)
-    )
-}
-
-fn did(did: Did) -> &'static str {
-    match did {
-        Did::Nothing => "did nothing",
-        Did::Create => "created it",
-        Did::Edit => "edited it",
-        Did::Delete => "deleted it",
-        Did::Attributes => "changed its permissions or attributes",
-        Did::ChangeType => "turned it into something else",
-        Did::Something => "changed it somehow",
-    }
 }
 
 fn left_out(assessment: &Assessment) -> String {

@@ -1,6 +1,7 @@
 //! `zeno diff`.
 
 mod beyond;
+mod candidate;
 mod meant;
 mod with;
 
@@ -23,9 +24,9 @@ pub(crate) async fn diff(typed: &Diff, invocation: &Invocation) -> Result<u8, Fa
     let api = invocation.api().await?;
     let asked = meant::asked(&api, typed).await?;
     if let Some(other) = &asked.with {
-        return with::compare(&api, typed, other, &asked.paths, invocation).await;
+        return with::compare(&api, typed, &asked, other, invocation).await;
     }
-    let (which, from, paths) = (&typed.sandbox, typed.from.as_ref(), &asked.paths);
+    let (which, from, paths) = (&asked.one, typed.from.as_ref(), &asked.paths);
     if typed.form.patch {
         pass_on(Waiting::begin("comparing").watch(api.patch(which, from, paths)).await?).await?;
         let diff = api.diff(which, from, paths, Detail::Paths).await?;

@@ -67,6 +67,108 @@ fn branches_tags_and_a_detached_head_arrive_and_go_again() {
 }
 
 #[test]
+fn stashes_arrive_and_what_stays_behind_is_told() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    // One that was there before is not the sandbox's.
+    fs::write(yard.clone.join("README"), "before\n").unwrap();
+    git(&yard.clone, &["stash", "-q"]);
+    for (place, name) in [(&yard.clone, "plain"), (&yard.linked, "linked")] {
+        let id = yard.sandbox(&home, place, name);
+        inside(
+            &home,
+            name,
+            "echo one >> README && git stash -q && echo two > two && git stash -q -u -m second && git notes add -m note HEAD",
+        );
+        let (before, refs) = (yard.untouched(), yard.refs());
+        let told = home.ok(&["promote", name]);
+        let stash = |number: u32| format!("  stash@{{{number}}} -> refs/zeno/{id}/stash/{number}\n");
+        assert!(told.contains(&(stash(0) + &stash(1))) && !told.contains(&stash(2)), "{told}");
+        assert!(
+            told.contains(&format!("see what was stashed: git stash show -p refs/zeno/{id}/stash/0\n")),
+            "{told}"
+        );
+        assert!(told.contains("What `refs/notes/commits` stands for stays behind"), "{told}");
+        let show = |number: u32| {
+            git(
+                place,
+                &["stash", "show", "-p", "--include-untracked", &format!("refs/zeno/{id}/stash/{number}")],
+            )
+        };
+        assert!(show(0).contains("+two") && show(1).contains("+one"), "{} {}", show(0), show(1));
+        assert_eq!(yard.refs().len(), refs.len() + 2);
+        assert!(yard.untouched() == before, "an index, a HEAD, a log, settings or a hook changed");
+        git(place, &["fsck", "--strict", "--no-dangling"]);
+        home.ok(&["undo"]);
+        assert_eq!(yard.refs(), refs);
+    }
+}
+
+#[test]
+fn commits_in_submodules_and_repositories_within_arrive_in_these() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let repository = |place: &Path| {
+        fs::create_dir_all(place).unwrap();
+        git(place, &["init", "-q", "-b", "main"]);
+        fs::write(place.join("file"), "file\n").unwrap();
+        git(place, &["add", "-A"]);
+        git(place, &["commit", "-qm", "first"]);
+    };
+    let (source, within, lib) =
+        (yard.folder.join("source"), yard.clone.join("within"), yard.clone.join("lib"));
+    repository(&source);
+    let source = source.to_str().unwrap();
+    git(&yard.clone, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", source, "lib"]);
+    git(&yard.clone, &["commit", "-qm", "lib"]);
+    repository(&within);
+    let id = yard.sandbox(&home, &yard.clone, "box");
+    let commit = |folder: &str| {
+        format!("cd {folder} && echo new > new && git add new && git commit -qm in-{folder} && cd ..")
+    };
+    let fresh = "git init -q -b main fresh";
+    inside(
+        &home,
+        "box",
+        &format!("{} && {} && {fresh} && {}", commit("lib"), commit("within"), commit("fresh")),
+    );
+    let refs = |place: &Path| git(place, &["for-each-ref"]);
+    let before = [refs(&lib), refs(&within), refs(&yard.clone)];
+    let dry = home.ok(&["promote", "box", "--dry-run"]);
+    assert_eq!([refs(&lib), refs(&within), refs(&yard.clone)], before, "a dry run does nothing");
+    let told = home.ok(&["promote", "box"]);
+    for told in [&dry, &told] {
+        let came =
+            |repository: &str| format!("  1 commit on main -> refs/zeno/{id}/heads/main in {repository}\n");
+        assert!(told.contains(&came(".git/modules/lib")) && told.contains(&came("within/.git")), "{told}");
+        assert!(told.contains("Commits made in `fresh/.git` stay behind"), "{told}");
+    }
+    let seen = format!("git --git-dir=.git/modules/lib log refs/zeno/{id}/heads/main");
+    assert!(told.contains(&format!("see what was committed: {seen}\n")), "{told}");
+    for (place, subjects) in [(&lib, "in-lib\nfirst\n"), (&within, "in-within\nfirst\n")] {
+        assert_eq!(git(place, &["log", "--format=%s", &format!("refs/zeno/{id}/heads/main")]), subjects);
+        git(place, &["fsck", "--strict"]);
+        assert_eq!(fs::read_to_string(place.join("new")).unwrap(), "new\n");
+    }
+    // What stays behind can be had in the way that is told.
+    let make = told.split('`').find(|part| part.starts_with("zeno exec")).unwrap();
+    let make: Vec<&str> = make.split_whitespace().skip(1).collect();
+    home.ok(&make);
+    let copy = told.split('`').find(|part| part.starts_with("zeno cp")).unwrap();
+    let copy: Vec<&str> = copy.split_whitespace().skip(1).collect();
+    home.ok(&copy);
+    let bundle = home.yard().join("commits.bundle");
+    git(&within, &["fetch", "-q", bundle.to_str().unwrap(), "main:fetched"]);
+    assert_eq!(git(&within, &["log", "--format=%s", "fetched"]), "in-fresh\n");
+    git(&within, &["branch", "-q", "-D", "fetched"]);
+
+    assert_eq!(home.json(&["promote", "box"])["status"], "planned", "the same again is nothing");
+    home.ok(&["undo"]);
+    assert_eq!([refs(&lib), refs(&within), refs(&yard.clone)], before);
+    assert!(!home.path().join("scratch").exists(), "scratch is removed");
+}
+
+#[test]
 fn more_commits_move_the_ref_on_and_undo_moves_it_back() {
     let home = Home::new();
     let yard = Yard::new(&home);

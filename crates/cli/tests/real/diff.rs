@@ -258,7 +258,7 @@ fn what_a_word_means() {
     let diff = |words: &[&str]| repository.zeno(&home, &[&["diff", "box"], words].concat());
     insta::assert_snapshot!(home.plain(&diff(&["nobody"])), @"
     ------- stderr -------
-    error: there is no sandbox or snapshot `nobody`, and no such path here or among what `box` changed
+    error: there is no sandbox, snapshot or candidate `nobody`, and no such path here or among what `box` changed
       try: see which there are: `zeno list`, `zeno snapshots`
       try: or, if a path is meant, say so: `zeno diff box -- nobody`
     [exit 6]

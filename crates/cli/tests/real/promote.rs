@@ -91,6 +91,17 @@ fn both_sides_changed() {
     home.ok(&[&decided[..], &["--allow-executes"]].concat());
     let lines = fs::read_to_string(yard.path.join("lines")).unwrap();
     assert_eq!(lines, LINES.replace("five", "FIVE").replace("one", "ONE"), "merged");
+    // What let more through than by itself is on record, with who said it.
+    let record = &home.json(&["promotions"])[0];
+    assert_eq!((&record["actor"], &record["allowed_executes"]), (&json!("agt"), &json!(true)), "{record}");
+    let decisions = json!({ "otherwise": "abort", "paths": { "README": "theirs" } });
+    assert_eq!((&record["resolutions"], &record["forced"]), (&decisions, &Value::Null), "{record}");
+    let listed = home.ok(&["promotions"]);
+    assert!(
+        listed.contains("an agent")
+            && listed.contains(", with --allow-executes --on-conflict README=theirs\n"),
+        "{listed}"
+    );
     assert_eq!(fs::read_to_string(yard.path.join("README")).unwrap(), "outside\n");
 
     // What has changed since is not overwritten by taking it back.
@@ -101,6 +112,83 @@ fn both_sides_changed() {
     home.ok(&["undo", "--leave", yard.path.join("lines").to_str().unwrap()]);
     assert_eq!(fs::read_to_string(yard.path.join("lines")).unwrap(), "edited since\n");
     assert!(!yard.path.join(".envrc").exists());
+}
+
+/// Whoever has to decide sees what both sides have, and how to see what is too long to be shown.
+#[test]
+fn a_conflict_is_told_with_the_lines_of_both_sides() {
+    let home = Home::new();
+    let yard = yard(&home);
+    home.exec(
+        "box",
+        "sed -i 's/^two/TWO/; s/^six/SIX/' lines; printf 'a\\0b' > run; rm src/gone; seq 1 70 > README; echo inside > new",
+    );
+    fs::write(yard.path.join("lines"), format!("zero\n{}", LINES.replace("two", "2"))).unwrap();
+    fs::write(yard.path.join("run"), "RUN\n").unwrap();
+    fs::write(yard.path.join("src/gone"), "here\n").unwrap();
+    fs::write(yard.path.join("README"), "outside\n").unwrap();
+    fs::write(yard.path.join("new"), "outside\n").unwrap();
+    let before = listing(&yard.path);
+    let refused = home.zeno(&["promote", "box"]);
+    assert_eq!(refused.code, 5, "{refused}");
+    let clash = "conflict lines
+  both changed the same lines, or it is not text
+  the sandbox edited it, reality edited it
+  <<<<<<< the sandbox: line 2
+  TWO
+  ||||||| before: line 2
+  two
+  =======
+  2
+  >>>>>>> reality: line 3
+conflict new
+  both created it, differently
+  the sandbox created it, reality created it
+  <<<<<<< the sandbox: line 1
+  inside
+  =======
+  outside
+  >>>>>>> reality: line 1
+conflict run
+  both changed the same lines, or it is not text
+  the sandbox edited it, reality edited it
+  the sandbox has a file of 3 B, mode ";
+    assert!(refused.out().contains(clash), "{refused}");
+    let path = yard.path.join("README");
+    let path = path.display();
+    let more = format!(
+        "  ... 50 more lines
+  ||||||| before: line 1
+  readme
+  =======
+  outside
+  >>>>>>> reality: line 1
+  50 more lines in conflict, not shown here
+  try: the sandbox's: zeno diff box --patch -- {path}; reality's: {path} itself
+"
+    );
+    assert!(refused.out().contains(&more), "{refused}");
+    // The way to see them is one.
+    assert!(home.ok(&["diff", "box", "--patch", "--", &path.to_string()]).contains("\n+70\n"));
+
+    let told = home.zeno(&["promote", "box", "--json"]);
+    assert_eq!(told.code, 5, "{told}");
+    let told: Value = serde_json::from_str(&told.out()).unwrap();
+    let conflicts = told["assessment"]["conflicts"].as_array().unwrap();
+    let of = |path: &str| conflicts.iter().find(|conflict| conflict["path"] == path).unwrap();
+    let hunk = json!({
+        "before": { "first": 2, "count": 1, "lines": ["two\n"] },
+        "ours": { "first": 2, "count": 1, "lines": ["TWO\n"] },
+        "theirs": { "first": 3, "count": 1, "lines": ["2\n"] },
+    });
+    assert_eq!(of("lines")["hunks"], json!([hunk]), "{told}");
+    let gone = json!({
+        "before": { "first": 1, "count": 1, "lines": ["gone\n"] },
+        "theirs": { "first": 1, "count": 1, "lines": ["here\n"] },
+    });
+    assert_eq!(of("src/gone")["hunks"], json!([gone]), "{told}");
+    assert_eq!((&of("README")["more_lines"], &of("run")["hunks"]), (&json!(50), &Value::Null), "{told}");
+    assert_eq!(listing(&yard.path), before, "nothing was changed");
 }
 
 #[test]

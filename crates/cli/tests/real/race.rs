@@ -46,7 +46,18 @@ fn of_three_fixes_the_right_one_wins_and_the_others_are_explained() {
     let patch = home.ok(&["diff", loser, winner, "--patch"]);
     assert!(patch.contains("-add() { echo $(($1 * $2)); }\n+add() { echo $(($1 + $2)); }\n"), "{patch}");
     assert_eq!(home.ok(&["diff", loser, winner, "--name-status"]).lines().next(), Some("M\tlib.sh"));
+    // By the names that they had in the race, the last or the one that is named.
+    let named = home.ok(&["diff", "noise", "right"]);
+    assert!(named.contains("lib.sh") && named.contains("both changed it"), "{named}");
+    assert_eq!(home.ok(&["diff", "noise", "right", "--patch"]), patch);
+    let [one, other] = ["noise", "right"].map(|name| format!("{}/{name}", race["id"].as_str().unwrap()));
+    assert_eq!(home.ok(&["diff", &one, &other, "--patch"]), patch);
+    assert_eq!(home.ok(&["diff", "noise", "--with", &other, "--patch"]), patch);
+    assert_eq!(home.zeno(&["diff", &format!("{one}x"), "right"]).code, 6);
     assert_eq!(home.exec(loser, "cat lib.sh").out(), BROKEN.replace('-', "*"));
+    // A sandbox of this name comes first.
+    home.create("right", &[]);
+    assert_eq!(home.ok(&["diff", "right"]), "");
     assert_eq!(home.json(&["get", loser])["labels"], json!({"race": race["id"], "candidate": "noise"}));
     assert_eq!(home.json(&["races"])[0], race);
     assert_eq!(yard.head(), before, "reality was not touched");

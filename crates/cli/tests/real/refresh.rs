@@ -231,6 +231,27 @@ fn what_is_shown_is_what_comes_of_it() {
     assert_eq!(inside.out(), yard.script(look), "{inside}");
 }
 
+/// Also with one that it left as it was, and when what would come of it is judged before it is real.
+#[test]
+fn the_names_of_one_file_stay_together() {
+    let home = Home::new();
+    let yard = Yard::new(&home, "echo readme > README; echo x > other");
+    home.exec("box", "ln README further; echo new > one; ln one two");
+    fs::write(yard.path.join("other"), "reality\n").unwrap();
+    home.ok(&["refresh", "box"]);
+    let pairs = |inodes: &str| {
+        let inodes: Vec<&str> = inodes.split_whitespace().collect();
+        (inodes[0] == inodes[1], inodes[2] == inodes[3], inodes[0] == inodes[2])
+    };
+    let stat = "stat -c %i README further one two";
+    assert_eq!(pairs(&home.exec("box", stat).out()), (true, true, false));
+    // Beside this nobody has judged it.
+    fs::write(yard.path.join("other"), "reality again\n").unwrap();
+    let done = home.json(&["promote", "box", "--check", "test README -ef further"]);
+    assert!(done["promotion"]["verdict"].is_string(), "{done}");
+    assert_eq!(pairs(&yard.script(stat)), (true, true, false));
+}
+
 fn yard(home: &Home) -> Yard {
     let script = format!(
         "mkdir kept dir; echo k > kept/k; echo a > dir/a; echo old > old; echo run > run; echo d > dropped; \

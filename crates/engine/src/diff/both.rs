@@ -59,6 +59,14 @@ enum Source {
     Below(Node),
 }
 
+/// A file with several names, by its inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Shared {
+    Written(u64),
+    /// It came along with a folder that was moved.
+    Below(u64),
+}
+
 /// The bytes of a file.
 #[derive(Debug)]
 pub(crate) enum Contents {
@@ -117,6 +125,14 @@ impl Comparison {
     pub(crate) fn before(&self, path: &Path) -> io::Result<Option<Version<'_>>> {
         let Some((part, path)) = self.part_of(path) else { return Ok(None) };
         Version::below(part, &path)
+    }
+
+    /// Both sides of what the sandbox wrote at a path, whether or not that changed anything.
+    pub(crate) fn written(&self, path: &Path) -> io::Result<Option<Both<'_>>> {
+        let Some((part, path)) = self.part_of(path) else { return Ok(None) };
+        let Some(look) = part.upper.look(&path)?.filter(|look| !look.is_whiteout) else { return Ok(None) };
+        let (before, after) = (Version::below(part, &path)?, Version::written(part, &path, &look));
+        Ok(Some(Both { area: area(part, &path), before, after: Some(after) }))
     }
 
     /// What the workspace started from at a path, even where the sandbox never wrote at all.
@@ -199,15 +215,19 @@ impl<'a> Paths<'a, '_> {
     }
 
     fn at(&mut self, path: &[u8]) -> &mut Both<'a> {
-        let area = match self.part.role {
-            Role::Machine => Area::Machine,
-            Role::Git => Area::Git,
-            Role::Workspace if git_folder(self.part, path).is_some() => Area::Git,
-            Role::Workspace if self.part.ignores(path) => Area::Ignored,
-            Role::Workspace => Area::Workspace,
-        };
+        let area = area(self.part, path);
         let absolute = self.part.absolute(self.part.shown(path));
         self.both.entry(absolute).or_insert(Both { area, before: None, after: None })
+    }
+}
+
+fn area(part: &PartDiff, path: &[u8]) -> Area {
+    match part.role {
+        Role::Machine => Area::Machine,
+        Role::Git => Area::Git,
+        Role::Workspace if git_folder(part, path).is_some() => Area::Git,
+        Role::Workspace if part.ignores(path) => Area::Ignored,
+        Role::Workspace => Area::Workspace,
     }
 }
 
@@ -288,14 +308,23 @@ impl Version<'_> {
         }
     }
 
-    /// The inode of a file that the sandbox gave several names. All that a sandbox writes is on one file system.
-    pub(crate) fn shared_inode(&self) -> io::Result<Option<u64>> {
-        match &self.source {
-            Source::Written(path) if self.entry.kind == FileKind::File => {
-                Ok(self.part.upper.stat(path)?.filter(|stat| stat.nlink > 1).map(|stat| stat.ino))
-            }
-            Source::Written(_) | Source::Below(_) => Ok(None),
+    /// Which file it is, where it has several names. All that a sandbox writes is on one file system.
+    pub(crate) fn shared(&self) -> io::Result<Option<Shared>> {
+        if !self.is_file() {
+            return Ok(None);
         }
+        let stat = self.stat()?.filter(|stat| stat.nlink > 1);
+        Ok(stat.map(|stat| match &self.source {
+            Source::Written(_) => Shared::Written(stat.ino),
+            Source::Below(_) => Shared::Below(stat.ino),
+        }))
+    }
+
+    /// The absolute paths of all names that the sandbox gave this file; none if it has only one.
+    pub(crate) fn names(&self) -> io::Result<Vec<PathBuf>> {
+        let Some(Shared::Written(inode)) = self.shared()? else { return Ok(Vec::new()) };
+        let names = self.part.linked.get(&inode).filter(|names| names.len() > 1).into_iter().flatten();
+        Ok(names.map(|path| self.part.absolute(self.part.shown(path))).collect())
     }
 
     /// Where it lies in the layers, if it is all there: of a file whose bytes were left below, only its looks are.

@@ -300,7 +300,11 @@ impl Hide {
                 Rights::Root => (meta.uid, meta.gid),
                 Rights::User { uid, gid } => (uid, gid),
             };
-            Look { entry: Entry { kind, size, mode: meta.mode, uid, gid, target: None }, is_whiteout: false }
+            Look {
+                entry: Entry { kind, size, mode: meta.mode, uid, gid, target: None },
+                is_whiteout: false,
+                shared: None,
+            }
         };
         if path.is_empty() {
             // What the top folder looks like stands in the plan.
@@ -310,7 +314,7 @@ impl Hide {
         match self.entries.get(path)? {
             HiddenKind::Absent => {
                 let entry = Entry { kind: FileKind::Device, size: 0, mode: 0, uid: 0, gid: 0, target: None };
-                Some(Look { entry, is_whiteout: true })
+                Some(Look { entry, is_whiteout: true, shared: None })
             }
             HiddenKind::Through(meta) | HiddenKind::Empty(meta) => Some(entry(FileKind::Directory, 0, meta)),
             HiddenKind::File { bytes, meta } => Some(entry(FileKind::File, bytes.len() as u64, meta)),

@@ -34,7 +34,7 @@ use model::diff::{Detail, Diff};
 use crate::launcher::Rights;
 use crate::view::Plan;
 
-pub(crate) use both::{Area, Both, Contents, Version};
+pub(crate) use both::{Area, Both, Contents, Shared, Version};
 pub(crate) use compare::same;
 pub use digest::StateDigest;
 pub use error::DiffError;

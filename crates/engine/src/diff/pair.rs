@@ -26,6 +26,8 @@ pub struct Pair {
     one: Comparison,
     other: Comparison,
     base: Base,
+    /// An earlier state on the same base: what each changed counts from there.
+    since: Option<Comparison>,
     paths: Vec<PathBuf>,
 }
 
@@ -43,7 +45,13 @@ impl Pair {
     /// what moved has to be known on both sides.
     #[must_use]
     pub fn new(one: Comparison, other: Comparison, base: Base, paths: Vec<PathBuf>) -> Self {
-        Self { one, other, base, paths }
+        Self { one, other, base, since: None, paths }
+    }
+
+    /// The same, but what each of them changed counts from this state, which started from the same.
+    #[must_use]
+    pub fn since(self, since: Comparison) -> Self {
+        Self { since: Some(since), ..self }
     }
 
     /// What differs, and which of the two changed it.
@@ -98,13 +106,19 @@ impl Pair {
     /// Every path that is not the same on both sides, and all that is said of them as a whole.
     fn steps(&self) -> Result<(Vec<Step<'_>>, Between), DiffError> {
         let (mut ours, mut theirs) = (self.one.both()?, self.other.both()?);
+        let mut since = self.since.as_ref().map(Comparison::both).transpose()?;
         let mut between = Between { apart: self.base == Base::Apart, ..Between::default() };
         let mut unread: Vec<PathBuf> = self.one.unread().chain(self.other.unread()).collect();
         unread.retain(|path| self.is_asked(path));
         let (mut steps, mut git) = (Vec::new(), BTreeSet::new());
         for path in self.touched(&ours, &theirs) {
             let ends = self.ends(&path, ours.remove(&path), theirs.remove(&path));
-            let compared = ends.and_then(|ends| Ok((difference(&ends)?, ends)));
+            let compared = ends.and_then(|mut ends| {
+                if let Some(since) = &mut since {
+                    ends.count_since(since.remove(&path))?;
+                }
+                Ok((difference(ends.before.as_ref(), ends.after.as_ref())?, ends))
+            });
             let (difference, ends) = match compared {
                 // What vanished meanwhile is nobody's any more.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -114,10 +128,12 @@ impl Pair {
                 }
                 other => other.map_err(|source| DiffError::Compare { path: path.clone(), source })?,
             };
+            // Neither changed it since: then they are the same.
+            let Some(by) = ends.by else { continue };
             if ends.area == Area::Workspace && !ends.is_folder {
-                self.sum_up(&path, ends.by, difference.is_some(), &mut between);
+                self.sum_up(&path, by, difference.is_some(), &mut between);
             }
-            let Ends { area, by, is_folder: _, before, after } = ends;
+            let Ends { area, by: _, is_folder: _, started: _, before, after } = ends;
             match difference {
                 None => {}
                 Some(_) if area == Area::Git => {
@@ -177,7 +193,7 @@ impl Pair {
             (None, None) => started.as_ref().is_some_and(is_folder),
             (before, after) => before.iter().chain(after).all(is_folder),
         };
-        Ok(Ends { area, by, is_folder, before, after })
+        Ok(Ends { area, by: Some(by), is_folder, started, before, after })
     }
 
     /// Counts a file of the workspace.
@@ -230,11 +246,30 @@ impl Pair {
 /// A path as it stands on both sides.
 struct Ends<'a> {
     area: Area,
-    by: By,
+    /// Who changed it, if anybody did.
+    by: Option<By>,
     /// Whatever stands there, or stood there before both removed it.
     is_folder: bool,
+    /// What stood there before anybody changed it.
+    started: Option<Version<'a>>,
     before: Option<Version<'a>>,
     after: Option<Version<'a>>,
+}
+
+impl<'a> Ends<'a> {
+    /// Says anew who changed it: since this state, which may have changed it before.
+    fn count_since(&mut self, since: Option<Both<'a>>) -> io::Result<()> {
+        let then = since.map_or_else(|| self.started.clone(), |both| both.after);
+        let changed =
+            |now: Option<&Version<'a>>| Ok::<_, io::Error>(difference(then.as_ref(), now)?.is_some());
+        self.by = match (changed(self.before.as_ref())?, changed(self.after.as_ref())?) {
+            (true, true) => Some(By::Both),
+            (true, false) => Some(By::One),
+            (false, true) => Some(By::Other),
+            (false, false) => None,
+        };
+        Ok(())
+    }
 }
 
 /// How they differ.
@@ -275,9 +310,9 @@ impl Step<'_> {
 }
 
 /// `None`: they do not differ but for their times.
-fn difference(ends: &Ends<'_>) -> io::Result<Option<Difference>> {
+fn difference(before: Option<&Version<'_>>, after: Option<&Version<'_>>) -> io::Result<Option<Difference>> {
     let of = |kind| Ok(Some(Difference { kind, contents: true, xattrs: Vec::new() }));
-    let (before, after) = match (&ends.before, &ends.after) {
+    let (before, after) = match (before, after) {
         (None, None) => return Ok(None),
         (Some(_), None) => return of(Kind::Deleted),
         (None, Some(_)) => return of(Kind::Added),

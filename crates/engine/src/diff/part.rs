@@ -1,6 +1,6 @@
 //! One overlay of a sandbox, compared.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -33,6 +33,8 @@ pub(super) struct PartDiff {
     pub(super) found: Vec<Found>,
     pub(super) unread: Vec<Vec<u8>>,
     moved: HashSet<Vec<u8>>,
+    /// The names of each file of the upper, by inode, where there is more than one.
+    pub(super) linked: HashMap<u64, Vec<Vec<u8>>>,
     ignored: HashSet<Vec<u8>>,
     /// Git's own folders of the workspace, as shown, where they have a name of their own choosing.
     pub(super) git: Vec<Vec<u8>>,
@@ -43,6 +45,7 @@ struct Walked {
     found: Vec<Found>,
     unread: Vec<Vec<u8>>,
     moved: HashSet<Vec<u8>>,
+    linked: HashMap<u64, Vec<Vec<u8>>>,
 }
 
 /// What a part is to the user.
@@ -77,7 +80,7 @@ impl PartDiff {
         })?;
         walk.found.retain(|found| whole.is_asked(&found.path, found.before.as_ref(), ask.paths));
         walk.unread.retain(|path| whole.is_asked(path, None, ask.paths));
-        Walked { found: whole.found, unread: whole.unread, moved: whole.moved } = walk;
+        Walked { found: whole.found, unread: whole.unread, moved: whole.moved, linked: whole.linked } = walk;
         if whole.role == Role::Workspace {
             whole.ignored = ignored::among(&whole);
         }
@@ -108,6 +111,7 @@ impl PartDiff {
             found: Vec::new(),
             unread: Vec::new(),
             moved: HashSet::new(),
+            linked: HashMap::new(),
             ignored: HashSet::new(),
             git,
         })
@@ -124,11 +128,11 @@ impl PartDiff {
         }
         walk.top(&self.inner, before.clone(), top).map_err(failed)?;
         walk.run(&self.inner, before)?;
-        let Walk { mut found, unread, moved, .. } = walk;
+        let Walk { mut found, unread, moved, linked, .. } = walk;
         let put_in = self.lowers.put_in();
         found.retain(|found| !put_in.contains(&found.path));
         rename::pair(self, &mut found).map_err(failed)?;
-        Ok(Walked { found, unread, moved })
+        Ok(Walked { found, unread, moved, linked })
     }
 
     /// Is it, or the place it came from, at or below one of the paths?
@@ -259,5 +263,5 @@ fn top_look(part: &Part, rights: Rights, now: &Look) -> Look {
         Rights::User { .. } => (now.entry.uid, now.entry.gid),
     };
     let entry = Entry { kind: FileKind::Directory, size: 0, mode: part.top.mode, uid, gid, target: None };
-    Look { entry, is_whiteout: false }
+    Look { entry, is_whiteout: false, shared: None }
 }

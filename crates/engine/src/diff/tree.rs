@@ -28,6 +28,8 @@ pub(crate) struct Look {
     pub(crate) entry: Entry,
     /// A character device 0:0: overlayfs's word for "not here".
     pub(crate) is_whiteout: bool,
+    /// The inode of a file that has further names.
+    pub(crate) shared: Option<u64>,
 }
 
 /// What overlayfs noted on a folder.
@@ -85,7 +87,8 @@ impl Tree {
         };
         let (uid, gid) = (statx.stx_uid, statx.stx_gid);
         let entry = Entry { kind, size, mode: raw_mode & 0o7777, uid, gid, target };
-        Ok(Some(Look { entry, is_whiteout }))
+        let shared = (kind == FileKind::File && statx.stx_nlink > 1).then_some(statx.stx_ino);
+        Ok(Some(Look { entry, is_whiteout, shared }))
     }
 
     /// As the file system has it; `None` if it is not there.

@@ -1,6 +1,6 @@
 //! From an upper folder to what differs.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use model::exec::Text;
@@ -46,6 +46,8 @@ pub(super) struct Walk<'a> {
     pub(super) flavour: Flavour,
     /// Folders of the lowers that stand elsewhere now.
     pub(super) moved: HashSet<Vec<u8>>,
+    /// Names of files that have several, by inode.
+    pub(super) linked: HashMap<u64, Vec<Vec<u8>>>,
     pending: Vec<Folder>,
     pub(super) found: Vec<Found>,
     /// What we have no right to read.
@@ -62,8 +64,8 @@ struct Folder {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(upper: &'a Upper, lowers: &'a Lowers, flavour: Flavour) -> Self {
-        let (moved, pending, found, unread) = Default::default();
-        Self { upper, lowers, flavour, moved, pending, found, unread }
+        let (moved, linked, pending, found, unread) = Default::default();
+        Self { upper, lowers, flavour, moved, linked, pending, found, unread }
     }
 
     /// Compares everything below `root`, which stands over `before`.
@@ -150,6 +152,9 @@ impl<'a> Walk<'a> {
         let Some(after) = self.upper.look(path)? else { return Ok(()) };
         if after.is_whiteout {
             return before.map_or(Ok(()), |node| self.deleted(path, node));
+        }
+        if let Some(inode) = after.shared {
+            self.linked.entry(inode).or_default().push(path.to_vec());
         }
         if after.entry.kind != FileKind::Directory {
             self.against(path, before, after)?;

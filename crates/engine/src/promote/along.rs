@@ -48,7 +48,7 @@ impl<'a> Gathered<'_, 'a> {
         let packed = self.packed(&along)?;
         let mut judged: Vec<Along<'a>> = Vec::new();
         for (path, both) in along {
-            let failed = |source| PromoteError::Look { path: path.clone(), source };
+            let failed = |source| PromoteError::looked(path.clone(), source);
             if both.area == Area::Git && self.is_only_packed(&path, &both, &packed).map_err(failed)? {
                 continue;
             }
@@ -58,7 +58,7 @@ impl<'a> Gathered<'_, 'a> {
         // Where branches are goes first: the rest of git's files follow it.
         judged.sort_by_key(|one| !one.is_ref());
         for one in judged {
-            let failed = |source| PromoteError::Look { path: one.path.clone(), source };
+            let failed = |source| PromoteError::looked(one.path.clone(), source);
             let fate = self.fate(&one, &git).map_err(failed)?;
             if fate == KEPT && git.heads.contains(&one.path) {
                 git.fate = KEPT;
@@ -138,7 +138,7 @@ impl<'a> Gathered<'_, 'a> {
         let nobody = Git { fate: KEPT, heads: Vec::new(), both_moved: false };
         let Some(git_dir) = self.ask.comparison.workspace().and_then(git_dir) else { return Ok(nobody) };
         let head = git_dir.join("HEAD");
-        let failed = |source| PromoteError::Look { path: head.clone(), source };
+        let failed = |source| PromoteError::looked(head.clone(), source);
         let Some(before) = self.before(&head).map_err(failed)? else { return Ok(nobody) };
         let mut heads = vec![head.clone()];
         heads.extend(branch(&before).map(|name| common_dir(&git_dir).join(name)));
@@ -146,7 +146,7 @@ impl<'a> Gathered<'_, 'a> {
         let mut theirs = false;
         let packed = self.real(&common_dir(&git_dir).join(PACKED)).map_err(failed)?.unwrap_or_default();
         for path in &heads {
-            let failed = |source| PromoteError::Look { path: path.clone(), source };
+            let failed = |source| PromoteError::looked(path.clone(), source);
             let (was, is) = (self.before(path).map_err(failed)?, self.real(path).map_err(failed)?);
             theirs |= was != is && !was.is_some_and(|was| is.is_none() && is_packed(path, &was, &packed));
         }
@@ -176,7 +176,7 @@ impl<'a> Gathered<'_, 'a> {
         for (path, both) in along.iter().filter(|(path, _)| path.ends_with(PACKED)) {
             let Some(version) = &both.after else { continue };
             let contents = version.contents().and_then(|contents| contents.reader().read_to_end(&mut bytes));
-            contents.map_err(|source| PromoteError::Look { path: path.clone(), source })?;
+            contents.map_err(|source| PromoteError::looked(path.clone(), source))?;
         }
         Ok(bytes)
     }

@@ -14,7 +14,7 @@ use super::journal::{FORMAT, Journal, Record};
 use super::moves::{End, Move, Position, Tree};
 use super::print::prints;
 use super::reality::Reality;
-use super::sprout::{Files, Links, build};
+use super::sprout::{Files, First, Links, build};
 use super::stage::{Places, Stage};
 use super::{Observe, PromoteError, Step};
 
@@ -64,8 +64,9 @@ fn run(
     let stages = places.places.iter().map(super::stage::Place::make).collect::<Result<Vec<_>, _>>()?;
     let moves = fill(assessed, places, &stages, observe)?;
     observe(Step::Preparing);
-    let (refs, counts) = (assessed.commits.refs(), assessed.report.counts());
-    journal.write(Record::Ready { moves, dresses, refs, counts })?;
+    let (mut refs, counts) = (assessed.commits.refs().into_iter(), assessed.report.counts());
+    let (refs, more_refs) = (refs.next(), refs.collect());
+    journal.write(Record::Ready { moves, dresses, refs, more_refs, counts })?;
     let (moves, dresses) = journal.moves();
     let scene = Scene { reality, stages: &stages, moves, dresses };
     for moved in moves {
@@ -88,7 +89,7 @@ fn run(
 
 /// A folder in which something moved since the assessment has another time to be given back.
 fn refreshed(dress: &Dress, reality: &Reality) -> Result<Dress, PromoteError> {
-    let failed = |source| PromoteError::Look { path: reality.absolute(&dress.spot), source };
+    let failed = |source| PromoteError::looked(reality.absolute(&dress.spot), source);
     let mut dress = dress.clone();
     if let Some((_, stat)) = dress.open(reality).map_err(failed)?
         && dress.before.mtime != Some(stat.mtime)
@@ -106,6 +107,8 @@ fn fill(
     stages: &[Stage],
     observe: &mut Observe<'_>,
 ) -> Result<Vec<Move>, PromoteError> {
+    let anchors = assessed.work.anchors.iter();
+    let standing: Links = anchors.map(|(file, anchor)| (*file, First::Stands(anchor.clone()))).collect();
     let mut files: HashMap<usize, Files> = HashMap::new();
     let mut moves = Vec::new();
     for (number, intent) in assessed.work.intents.iter().enumerate() {
@@ -117,7 +120,7 @@ fn fill(
         if !intent.becomes.is_empty() {
             let failed = |source| PromoteError::Build { path: path.clone(), source };
             let opened = &stages[stage].opened;
-            let files = files.entry(stage).or_insert_with(|| Files::Copied(Links::new()));
+            let files = files.entry(stage).or_insert_with(|| Files::Copied(standing.clone()));
             build(&intent.becomes, &assessed.reality, opened, slot.as_bytes(), files).map_err(failed)?;
             let tree = Tree::of(opened, slot.as_bytes()).map_err(failed)?;
             let tree = tree.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
@@ -154,7 +157,7 @@ fn advance(scene: &Scene<'_>, moved: &Move, path: PathBuf) -> Result<(), Promote
 fn check_folders(scene: &Scene<'_>) -> Result<(), PromoteError> {
     for dress in scene.dresses {
         let path = scene.reality.absolute(&dress.spot);
-        let failed = |source| PromoteError::Look { path: path.clone(), source };
+        let failed = |source| PromoteError::looked(path.clone(), source);
         let is_as_before = match dress.open(scene.reality).map_err(failed)? {
             Some((folder, stat)) => {
                 let now = Garb::of_reality(&folder, &stat).map_err(failed)?;

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use model::Caveat;
 use model::caveat::CaveatKind;
 use model::exec::Text;
@@ -15,13 +16,17 @@ use model::promotion::{
     RefusalReason, Side,
 };
 
+use super::bare::Bare;
 use super::called::Called;
 use super::commits::Commits;
+use super::hunks::Told;
 use super::judge::{Blend, Judgement, Sides};
+use super::links::Names;
 use super::plan::{self, Work};
 use super::reality::{Now, Reality, Spot};
 use super::select::{Selection, is_git, is_masked, select};
 use super::{Ask, PromoteError, Purpose, refuse};
+use crate::capture::files::Stat;
 use crate::diff::{Area, Both, Comparison, Version};
 use crate::launcher::Rights;
 
@@ -104,9 +109,11 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
         rights,
         executes: ExecutesList::built_in(),
         called: called(ask, chosen.keys())?,
+        bare: bare(ask, &reality, &chosen)?,
         report: Assessment { root, left_out, caveats, ..Assessment::default() },
         outcomes: BTreeMap::new(),
         disputed: Vec::new(),
+        lines_left: LINES,
     };
     let new_folders: BTreeSet<PathBuf> = chosen
         .iter()
@@ -118,17 +125,18 @@ pub fn assess<'a>(ask: &Ask<'a>) -> Result<Assessed<'a>, PromoteError> {
         let spot = reality.spot(&path).expect("every absolute path is beneath `/`");
         let comes_with_folder = path.parent().is_some_and(|parent| new_folders.contains(parent));
         let done = gathered.path(&path, spot, both, comes_with_folder);
-        done.map_err(|source| PromoteError::Look { path, source })?;
+        done.map_err(|source| PromoteError::looked(path, source))?;
     }
     gathered.along(along, &new_folders)?;
     gathered.unread();
     gathered.more_in_folders()?;
     let Gathered { mut report, mut outcomes, disputed, .. } = gathered;
     plan::settle(&mut outcomes);
+    let anchors = Names { ask, reality: &reality, rights }.keep_together(&mut outcomes, &mut report)?;
     let promoted = outcomes.iter().filter(|(_, outcome)| !outcome.is_along);
     tell(&mut report, promoted.map(|(path, outcome)| (told(comparison, path), outcome)));
     let work = if report.is_clear() {
-        plan::plan(comparison, &reality, rights, ask.since, outcomes)?
+        plan::plan(comparison, &reality, rights, ask.since, outcomes, anchors)?
     } else {
         Work::default()
     };
@@ -141,6 +149,23 @@ fn called<'b>(ask: &Ask<'_>, chosen: impl Iterator<Item = &'b PathBuf>) -> Resul
         return Ok(Called::default());
     }
     Called::among(chosen, ask.comparison.workspace(), ask.home).map_err(PromoteError::Called)
+}
+
+/// What git would take for a repository, where that has to be known.
+fn bare(
+    ask: &Ask<'_>,
+    reality: &Reality,
+    chosen: &BTreeMap<PathBuf, Both<'_>>,
+) -> Result<Bare, PromoteError> {
+    if ask.purpose != Purpose::Apply || ask.allow_executes {
+        return Ok(Bare::default());
+    }
+    let paths = |comes: bool| {
+        let paths = chosen.iter().filter(move |(_, both)| both.after.is_some() == comes);
+        paths.map(|(path, _)| path.as_path())
+    };
+    let failed = |source| PromoteError::looked(PathBuf::from("/"), source);
+    Bare::among(reality, paths(true), &paths(false).collect()).map_err(failed)
 }
 
 /// Says that what was named in the git folder of another repository does not come, and what does.
@@ -160,9 +185,12 @@ pub(super) struct Gathered<'b, 'a> {
     pub(super) rights: Rights,
     executes: ExecutesList,
     called: Called,
+    bare: Bare,
     pub(super) report: Assessment,
     pub(super) outcomes: BTreeMap<PathBuf, Outcome<'a>>,
     pub(super) disputed: Vec<PathBuf>,
+    /// How many lines of conflicts may still be told.
+    lines_left: usize,
 }
 
 impl<'a> Gathered<'_, 'a> {
@@ -246,23 +274,63 @@ impl<'a> Gathered<'_, 'a> {
             _ => sides.ours()?,
         };
         let entry = |version: &Option<Version<'_>>| version.as_ref().map(|version| version.entry.clone());
+        let written = match after {
+            Some(after) => after.stat()?.and_then(|stat| modified(&stat)),
+            None => None,
+        };
+        let real = sides.now.real();
+        let theirs = sides.theirs()?;
+        let Told { hunks, more } = self.hunks(sides, reason)?;
         self.report.conflicts.push(Conflict {
             path: told.clone(),
             reason,
             before: entry(before),
-            ours: Side { did: ours, entry: entry(after) },
-            theirs: Side { did: sides.theirs()?, entry: sides.now.real().map(|real| real.entry.clone()) },
+            ours: Side { did: ours, entry: entry(after), modified: written },
+            theirs: Side {
+                did: theirs,
+                entry: real.map(|real| real.entry.clone()),
+                modified: real.and_then(|real| modified(&real.stat)),
+            },
             ours_possible,
+            hunks,
+            more_lines: more,
         });
         Ok(Fate::Stay(Stay::Undecided))
     }
 
+    /// What of both texts is in each other's way, where it is texts that are.
+    fn hunks(&mut self, sides: &Sides<'_>, reason: ConflictReason) -> io::Result<Told> {
+        let is_about_text = match reason {
+            ConflictReason::SameLines
+            | ConflictReason::BothCreated
+            | ConflictReason::ChangedAndGone
+            | ConflictReason::FolderGone
+            | ConflictReason::MovedOn => true,
+            ConflictReason::SameAttributes
+            | ConflictReason::Branches
+            | ConflictReason::FolderHoldsMore
+            | ConflictReason::FolderReplaced => false,
+        };
+        if !is_about_text {
+            return Ok(Told::default());
+        }
+        let told = sides.texts()?.hunks(self.lines_left);
+        let excerpts = told.hunks.iter().flat_map(|hunk| [&hunk.before, &hunk.ours, &hunk.theirs]);
+        let shown: usize = excerpts.flatten().map(|excerpt| excerpt.lines.len()).sum();
+        self.lines_left -= shown;
+        Ok(told)
+    }
+
     fn would_execute(&mut self, path: &Path, told: &Text, after: Option<&Version<'_>>) {
-        let Some(after) = after.filter(|after| after.entry.kind != FileKind::Directory) else { return };
+        let Some(after) = after else { return };
+        let is_folder = after.entry.kind == FileKind::Directory;
         let is_link = after.entry.kind == FileKind::Symlink;
-        let homes = self.ask.homes.iter().map(|home| Some(home.as_path())).chain([None]);
-        let listed = homes.into_iter().find_map(|home| self.executes.reason(path, is_link, home));
-        match listed.or_else(|| self.called.reason(path, is_link)) {
+        let listed = || {
+            let mut homes = self.ask.homes.iter().map(|home| Some(home.as_path())).chain([None]);
+            let listed = homes.find_map(|home| self.executes.reason(path, is_link, home));
+            listed.or_else(|| self.called.reason(path, is_link)).filter(|_| !is_folder)
+        };
+        match self.bare.reason(path, is_folder).or_else(listed) {
             Some(why) if !self.ask.allow_executes => {
                 self.report.executes.push(Executes { path: told.clone(), why: why.to_owned() });
             }
@@ -304,7 +372,7 @@ impl<'a> Gathered<'_, 'a> {
             }
         }
         while let Some((path, spot)) = more.pop() {
-            let failed = |source| PromoteError::Look { path: path.clone(), source };
+            let failed = |source| PromoteError::looked(path.clone(), source);
             let now = self.reality.look(&spot).map_err(failed)?;
             let both = Both { area: Area::Workspace, before: None, after: None };
             let (reality, since) = (self.reality, self.ask.since);
@@ -323,7 +391,7 @@ impl<'a> Gathered<'_, 'a> {
 
     fn children(&self, path: &Path, spot: &Spot) -> Result<Vec<(PathBuf, Spot)>, PromoteError> {
         let names = self.reality.names(spot);
-        let names = names.map_err(|source| PromoteError::Look { path: path.to_owned(), source })?;
+        let names = names.map_err(|source| PromoteError::looked(path.to_owned(), source))?;
         Ok(names.iter().map(|name| (path.join(OsStr::from_bytes(name)), spot.child(name))).collect())
     }
 
@@ -333,12 +401,16 @@ impl<'a> Gathered<'_, 'a> {
     }
 }
 
-fn told(comparison: &Comparison, path: &Path) -> Text {
+pub(super) fn told(comparison: &Comparison, path: &Path) -> Text {
     match comparison.workspace().and_then(|root| path.strip_prefix(root).ok()) {
         Some(inside) if inside.as_os_str().is_empty() => Text::from("."),
         Some(inside) => Text::from(inside.to_owned()),
         None => Text::from(path.to_owned()),
     }
+}
+
+fn modified(stat: &Stat) -> Option<Timestamp> {
+    Timestamp::new(stat.mtime.0, i32::try_from(stat.mtime.1).ok()?).ok()
 }
 
 /// Writes down what becomes of each path.
@@ -376,6 +448,8 @@ fn is_endpoint(version: &Version<'_>) -> bool {
     }
 }
 
+/// Of all conflicts together: beyond that, paths say more than lines.
+const LINES: usize = 1000;
 pub(super) const LOST: &str = "Nobody is at the other end of this any more, so it does not come along.";
 
 /// Does the sandbox make a folder of it?

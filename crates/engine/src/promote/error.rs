@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use rustix::io::Errno;
+
 use super::{CommitsError, Left};
 use crate::diff::DiffError;
 
@@ -54,6 +56,17 @@ pub enum PromoteError {
     Left { left: Vec<Left> },
     #[error("it was given up because of {cause}, but could not be taken back: recover will try again")]
     TakeBack { cause: Box<Self>, source: Box<Self> },
+}
+
+impl PromoteError {
+    /// A path could not be looked at. One that is gone, or whose folder became something else while it was looked at, has
+    /// simply changed.
+    pub(super) fn looked(path: PathBuf, source: io::Error) -> Self {
+        match source.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Self::MovedOn { paths: vec![path] },
+            _ => Self::Look { path, source },
+        }
+    }
 }
 
 fn told(left: &[Left]) -> String {

@@ -26,8 +26,12 @@ pub(super) enum Record {
     Ready {
         moves: Vec<Move>,
         dresses: Vec<Dress>,
+        /// Of the first repository, mostly the workspace's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refs: Option<Refs>,
+        /// Of the others.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        more_refs: Vec<Refs>,
         /// For the record, should whoever wanted to write it be gone.
         #[serde(default)]
         counts: Counts,
@@ -58,7 +62,7 @@ pub struct Summary {
 /// What the promotion in this folder is about, if it came as far as to say so.
 pub fn summary(folder: &Path) -> Result<Option<Summary>, PromoteError> {
     let Some(journal) = Journal::open(folder)? else { return Ok(None) };
-    let commits = journal.refs().map(Refs::told).unwrap_or_default();
+    let commits: Vec<CommitRef> = journal.refs().flat_map(Refs::told).collect();
     Ok(journal.records.iter().find_map(|record| match record {
         Record::Ready { counts, .. } => Some(Summary { counts: *counts, commits: commits.clone() }),
         _ => None,
@@ -154,22 +158,25 @@ impl Journal {
         ready.unwrap_or_default()
     }
 
-    pub(super) fn refs(&self) -> Option<&Refs> {
-        self.records.iter().find_map(|record| match record {
-            Record::Ready { refs, .. } => refs.as_ref(),
+    pub(super) fn refs(&self) -> impl Iterator<Item = &Refs> {
+        let ready = self.records.iter().filter_map(|record| match record {
+            Record::Ready { refs, more_refs, .. } => Some(refs.iter().chain(more_refs)),
             _ => None,
-        })
+        });
+        ready.flatten()
     }
 
-    /// Brings the refs to one end, if there are any.
+    /// Brings the refs to one end, if there are any: those of one repository together.
     pub(super) fn drive_refs(&self, end: End, observe: &mut Observe<'_>) -> Result<(), PromoteError> {
-        let Some(refs) = self.refs() else { return Ok(()) };
-        observe(Step::Referring);
         let folder = self.path.parent().unwrap_or(Path::new("/"));
-        refs.drive(end, folder).map_err(PromoteError::Commits)
+        for refs in self.refs() {
+            observe(Step::Referring);
+            refs.drive(end, folder).map_err(PromoteError::Commits)?;
+        }
+        Ok(())
     }
 }
 
-/// 2: there are refs.
-pub(super) const FORMAT: u32 = 2;
+/// 2: there are refs. 3: of several repositories.
+pub(super) const FORMAT: u32 = 3;
 const NAME: &str = "journal";

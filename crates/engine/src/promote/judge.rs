@@ -10,6 +10,7 @@ use model::exec::Text;
 use model::files::FileKind;
 use model::promotion::{ConflictReason, Did};
 
+use super::hunks::Texts;
 use super::merge::merge;
 use super::reality::{Now, Real, Reality, Spot};
 use crate::capture::files::Stat;
@@ -68,8 +69,8 @@ impl Facts {
         Ok(Self::new(&version.entry, version.attributes()?))
     }
 
-    fn of_reality(real: &Real, sides: &Sides<'_>) -> io::Result<Self> {
-        Ok(Self::new(&real.entry, sides.reality.attributes(sides.spot, real.entry.kind)?))
+    fn of_reality(real: &Real, reality: &Reality, spot: &Spot) -> io::Result<Self> {
+        Ok(Self::new(&real.entry, reality.attributes(spot, real.entry.kind)?))
     }
 
     fn new(entry: &Entry, attributes: BTreeMap<CString, Vec<u8>>) -> Self {
@@ -97,7 +98,7 @@ impl Sides<'_> {
             Now::FolderGone => return Ok(Judgement::Conflict(ConflictReason::FolderGone)),
             Now::FolderReplaced => return Ok(Judgement::Conflict(ConflictReason::FolderReplaced)),
         };
-        let theirs = real.map(|real| Facts::of_reality(real, self)).transpose()?;
+        let theirs = real.map(|real| Facts::of_reality(real, self.reality, self.spot)).transpose()?;
         if theirs == ours && self.same_as_real(after, real)? {
             return Ok(Judgement::Same);
         }
@@ -173,12 +174,38 @@ impl Sides<'_> {
         if before.entry.kind != FileKind::File || sizes.iter().any(|size| *size > LARGEST) {
             return Ok(None);
         }
-        let read = |mut file: Box<dyn Read>| {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).map(|_| bytes)
-        };
         let (base, ours) = (read(before.contents()?.reader())?, read(after.contents()?.reader())?);
-        Ok(merge(&base, &ours, &read(Box::new(self.reality.open_file(self.spot)?))?))
+        Ok(merge(&base, &ours, &read(self.reality.open_file(self.spot)?)?))
+    }
+
+    /// What is text of the three, to be shown to somebody. Nothing, if one of them is too large or may not be read.
+    pub(super) fn texts(&self) -> io::Result<Texts> {
+        let version = |version: Option<&Version<'_>>| match version {
+            Some(version) if is_file(&version.entry) && version.entry.size <= LARGEST => {
+                read(version.contents()?.reader()).map(Some)
+            }
+            Some(version) if is_file(&version.entry) => Err(io::ErrorKind::FileTooLarge.into()),
+            Some(_) | None => Ok(None),
+        };
+        let real = || match self.now.real() {
+            Some(real) if is_file(&real.entry) && real.stat.size <= LARGEST => {
+                read(self.reality.open_file(self.spot)?.take(LARGEST)).map(Some)
+            }
+            Some(real) if is_file(&real.entry) => Err(io::ErrorKind::FileTooLarge.into()),
+            Some(_) | None => Ok(None),
+        };
+        let texts = || {
+            let before = self.both.before.as_ref();
+            // What was read live is what reality has now, and says nothing of how it was.
+            let known = if before.map_or(Ok(false), Version::is_live)? { None } else { before };
+            Ok(Texts { before: version(known)?, ours: version(self.both.after.as_ref())?, theirs: real()? })
+        };
+        texts().or_else(|error: io::Error| match error.kind() {
+            io::ErrorKind::FileTooLarge | io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => {
+                Ok(Texts::default())
+            }
+            _ => Err(error),
+        })
     }
 
     fn same_bytes(&self, one: Option<&Version<'_>>, other: Option<&Version<'_>>) -> io::Result<bool> {
@@ -194,8 +221,7 @@ impl Sides<'_> {
     fn same_as_real(&self, version: Option<&Version<'_>>, real: Option<&Real>) -> io::Result<bool> {
         match (version, real) {
             (Some(version), Some(real)) if is_file(&version.entry) && is_file(&real.entry) => {
-                Ok(version.entry.size == real.entry.size
-                    && same(version.contents()?.reader(), self.reality.open_file(self.spot)?)?)
+                same_contents(version, real, self.reality, self.spot)
             }
             _ => Ok(true),
         }
@@ -217,6 +243,17 @@ impl Sides<'_> {
         let same = self.same_as_real(before, real)?;
         Ok(did(before.map(|version| &version.entry), real.map(|real| &real.entry), same))
     }
+}
+
+/// Is the real file the same as this one, but for the times?
+pub(super) fn is_as(version: &Version<'_>, real: &Real, reality: &Reality, spot: &Spot) -> io::Result<bool> {
+    Ok(is_file(&version.entry)
+        && Facts::of_version(version)? == Facts::of_reality(real, reality, spot)?
+        && same_contents(version, real, reality, spot)?)
+}
+
+fn same_contents(version: &Version<'_>, real: &Real, reality: &Reality, spot: &Spot) -> io::Result<bool> {
+    Ok(version.entry.size == real.entry.size && same(version.contents()?.reader(), reality.open_file(spot)?)?)
 }
 
 fn did(before: Option<&Entry>, after: Option<&Entry>, same_bytes: bool) -> Did {
@@ -251,6 +288,11 @@ fn blend_attributes(was: &Facts, ours: &Facts, theirs: &Facts) -> Option<BTreeMa
         }
     }
     Some(blended)
+}
+
+fn read(mut file: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map(|_| bytes)
 }
 
 fn is_version(version: &Version<'_>, bytes: &[u8]) -> io::Result<bool> {

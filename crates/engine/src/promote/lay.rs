@@ -14,7 +14,7 @@ use super::PromoteError;
 use super::assess::Assessed;
 use super::garb::Garb;
 use super::reality::Reality;
-use super::sprout::{Files, build};
+use super::sprout::{Files, Links, build};
 use crate::capture::files::{DIRECTORY, join, look_at, open_beneath, split};
 use crate::view::{Part, Plan};
 
@@ -34,8 +34,8 @@ impl Assessed<'_> {
             if intent.becomes.is_empty() {
                 bed.hide(&inside).map_err(failed)?;
             } else {
-                let files = &mut Files::Shared;
-                build(&intent.becomes, &self.reality, &bed.opened, &inside, files).map_err(failed)?;
+                build(&intent.becomes, &self.reality, &bed.opened, &inside, &mut bed.files)
+                    .map_err(failed)?;
             }
         }
         for dress in &self.work.dresses {
@@ -53,6 +53,7 @@ impl Assessed<'_> {
 struct Bed<'a> {
     part: &'a Part,
     opened: OwnedFd,
+    files: Files,
     /// The folders on the way to what is laid, and what they are to look like.
     folders: BTreeMap<Vec<u8>, Garb>,
 }
@@ -71,7 +72,10 @@ fn bed<'b, 'a>(
         let own = folder.join(&part.name);
         fs::create_dir(&own)?;
         let opened = rustix::fs::open(&own, DIRECTORY, Mode::empty())?;
-        beds.insert(&part.name, Bed { part, opened, folders: BTreeMap::new() });
+        beds.insert(
+            &part.name,
+            Bed { part, opened, files: Files::Shared(Links::new()), folders: BTreeMap::new() },
+        );
     }
     let shown = path.strip_prefix(&part.mountpoint).expect("it was filtered by this");
     let inside = join(inner.as_bytes(), shown.as_os_str().as_bytes());

@@ -13,14 +13,17 @@
 mod along;
 mod apply;
 mod assess;
+mod bare;
 mod called;
 mod commits;
 mod error;
 mod finish;
 mod garb;
+mod hunks;
 mod journal;
 mod judge;
 mod lay;
+mod links;
 mod merge;
 mod moves;
 mod plan;

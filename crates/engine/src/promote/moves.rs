@@ -66,13 +66,10 @@ impl Move {
         } else {
             return Ok(Position::Lost);
         };
-        let at_path = match reality.parent(&self.spot) {
-            Ok((folder, name)) => look(folder, name)?.map(|seen| identity(&seen.stat)),
-            Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
-                Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Position::Disturbed(end)),
-                _ => return Err(error),
-            },
+        let Some((folder, name)) = reality.parent_if_there(&self.spot)? else {
+            return Ok(Position::Disturbed(end));
         };
+        let at_path = look(folder, name)?.map(|seen| identity(&seen.stat));
         Ok(if at_path == expected { Position::At(end) } else { Position::Disturbed(end) })
     }
 
@@ -84,7 +81,7 @@ impl Move {
             Position::Disturbed(at) if at == end => {}
             Position::Disturbed(_) | Position::Lost => return Ok(false),
             Position::At(_) => {
-                let (folder, name) = reality.parent(&self.spot)?;
+                let Some((folder, name)) = reality.parent_if_there(&self.spot)? else { return Ok(false) };
                 match self.rename(&folder, name, stage, end) {
                     Err(Errno::ACCESS | Errno::PERM) if !rustix::process::geteuid().is_root() => {
                         self.loosen(&folder, name, stage)?;
@@ -134,7 +131,7 @@ impl Move {
             End::Old => (&self.becomes, &self.was),
             End::New => (&self.was, &self.becomes),
         };
-        let (folder, name) = reality.parent(&self.spot)?;
+        let Some((folder, name)) = reality.parent_if_there(&self.spot)? else { return Ok(()) };
         for (tree, place, name) in [(in_slot, stage, self.slot.as_bytes()), (at_path, &folder, name)] {
             let Some(tree) = tree.as_ref().filter(|tree| tree.is_folder()) else { continue };
             let opened = open_beneath(place, name)?;
@@ -152,13 +149,9 @@ impl Move {
             End::Old => &self.was,
             End::New => &self.becomes,
         };
-        let now = match reality.parent(&self.spot) {
-            Ok((folder, name)) => Tree::of(folder, name)?,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                None
-            }
-            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => None,
-            Err(error) => return Err(error),
+        let now = match reality.parent_if_there(&self.spot)? {
+            Some((folder, name)) => Tree::of(folder, name)?,
+            None => None,
         };
         Ok(self.absolute(reality, differing(tree.as_ref(), now.as_ref())))
     }
@@ -261,7 +254,7 @@ fn differing(expected: Option<&Tree>, now: Option<&Tree>) -> Vec<Text> {
 }
 
 /// A file's other names may come, go and be moved, by us too; that moves its change time without changing it.
-fn is_same(one: &Stat, other: &Stat) -> bool {
+pub(super) fn is_same(one: &Stat, other: &Stat) -> bool {
     let is_linked = !is_folder(one) && (one.nlink > 1 || other.nlink > 1);
     let ctime = if is_linked { other.ctime } else { one.ctime };
     Stat { nlink: 0, ctime, ..*one } == Stat { nlink: 0, ..*other }

@@ -11,6 +11,7 @@ use super::PromoteError;
 use super::assess::{Fate, Outcome, Stay};
 use super::garb::{Dress, Garb, now};
 use super::judge::{Bytes, changed_since};
+use super::links::Anchors;
 use super::moves::Tree;
 use super::reality::{Now, Reality, Spot};
 use super::sprout::{Matter, Sprout};
@@ -22,6 +23,8 @@ use crate::launcher::Rights;
 pub(super) struct Work<'a> {
     pub(super) intents: Vec<Intent<'a>>,
     pub(super) dresses: Vec<Dress>,
+    /// Real files that get further names.
+    pub(super) anchors: Anchors,
 }
 
 /// One path that gets something else, with all that is below it.
@@ -89,6 +92,7 @@ pub(super) fn plan<'a>(
     rights: Rights,
     since: Timestamp,
     mut outcomes: BTreeMap<PathBuf, Outcome<'a>>,
+    anchors: Anchors,
 ) -> Result<Work<'a>, PromoteError> {
     bring_folders(comparison, reality, &mut outcomes)?;
     let outcomes: Vec<(PathBuf, Outcome<'a>)> = outcomes.into_iter().collect();
@@ -97,7 +101,7 @@ pub(super) fn plan<'a>(
     let mut at = 0;
     while at < outcomes.len() {
         let (path, top) = &outcomes[at];
-        let failed = |source| PromoteError::Look { path: path.clone(), source };
+        let failed = |source| PromoteError::looked(path.clone(), source);
         at += 1;
         if top.fate.stays() {
             continue;
@@ -119,7 +123,7 @@ pub(super) fn plan<'a>(
             folders.touch(&parent).map_err(failed)?;
         }
     }
-    Ok(Work { intents, dresses: folders.dresses.into_values().collect() })
+    Ok(Work { intents, dresses: folders.dresses.into_values().collect(), anchors })
 }
 
 /// The folders that reality lacks for what is to come, as the sandbox has them.
@@ -134,7 +138,7 @@ fn bring_folders<'a>(
     let homeless: Vec<PathBuf> = homeless.map(|(path, _)| path.clone()).collect();
     for path in homeless {
         for above in path.ancestors().skip(1) {
-            let failed = |source| PromoteError::Look { path: above.to_owned(), source };
+            let failed = |source| PromoteError::looked(above.to_owned(), source);
             if outcomes.contains_key(above) {
                 continue;
             }
@@ -170,7 +174,7 @@ fn intent<'a>(
         }
         if let Some(matter) = matter(outcome) {
             let garb = garb(outcome, reality, rights);
-            let garb = garb.map_err(|source| PromoteError::Look { path: path.clone(), source })?;
+            let garb = garb.map_err(|source| PromoteError::looked(path.clone(), source))?;
             becomes.push(Sprout { path: below.to_vec(), matter, garb });
         }
     }

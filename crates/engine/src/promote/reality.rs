@@ -94,6 +94,17 @@ impl Reality {
         Ok((open_beneath(&self.roots[spot.root].1, folder)?, if name.is_empty() { b"." } else { name }))
     }
 
+    /// The same; `None` if its folder is gone, or became something else.
+    pub(super) fn parent_if_there<'a>(&self, spot: &'a Spot) -> io::Result<Option<(OwnedFd, &'a [u8])>> {
+        match self.parent(spot) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+
     /// Opens a folder.
     pub(super) fn folder(&self, spot: &Spot) -> io::Result<OwnedFd> {
         open_beneath(&self.roots[spot.root].1, &spot.path.0)
@@ -146,7 +157,11 @@ impl Reality {
         let Some(seen) = seen else { return Ok(Now::Absent) };
         let kind = kind(seen.stat.file_type());
         let target = match kind {
-            FileKind::Symlink => Some(Text(rustix::fs::readlinkat(&folder, name, Vec::new())?.into_bytes())),
+            FileKind::Symlink => match rustix::fs::readlinkat(&folder, name, Vec::new()) {
+                // It became something else just now: as good as gone.
+                Err(Errno::INVAL) => return Err(Errno::NOENT.into()),
+                target => Some(Text(target?.into_bytes())),
+            },
             _ => None,
         };
         let size = match kind {

@@ -108,7 +108,7 @@ fn is_meant(path: &Path, area: Area, ask: &Ask<'_>) -> bool {
     }
 }
 
-fn is_named(path: &Path, ask: &Ask<'_>) -> bool {
+pub(super) fn is_named(path: &Path, ask: &Ask<'_>) -> bool {
     ask.paths.iter().any(|named| path.starts_with(named))
 }
 

@@ -11,11 +11,12 @@ use rustix::fs::{AtFlags, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::garb::Garb;
+use super::links::Anchor;
 use super::moves::Tree;
 use super::reality::{Reality, Spot};
 use crate::capture::copy::copy_bytes;
 use crate::capture::files::{join, list, look, look_at, open_beneath, split};
-use crate::diff::{Contents, Version};
+use crate::diff::{Contents, Shared, Version};
 
 /// One thing that is to come.
 #[derive(Debug)]
@@ -45,8 +46,16 @@ impl Sprout<'_> {
     }
 }
 
-/// Files of the sandbox that have several names, by inode: where the first was built.
-pub(super) type Links = HashMap<u64, Vec<u8>>;
+/// Files of the sandbox that have several names: where one of them is already.
+pub(super) type Links = HashMap<Shared, First>;
+
+#[derive(Clone, Debug)]
+pub(super) enum First {
+    /// Built, at this path of the stage, and looking like this.
+    Built(Vec<u8>, Garb),
+    /// In reality, and stays there.
+    Stands(Anchor),
+}
 
 /// Where the bytes of the sandbox's files come from.
 #[derive(Debug)]
@@ -54,7 +63,7 @@ pub(super) enum Files {
     /// Each is copied.
     Copied(Links),
     /// They get further names, where they look as they should: for another layer, which changes no more than they do.
-    Shared,
+    Shared(Links),
 }
 
 /// Builds a tree in a folder under a path. It is on disk after [`Stage::sync`].
@@ -80,11 +89,11 @@ pub(super) fn build(
                 sprout.garb.put_on_link(&folder, name)?;
             }
             Matter::Version(version) => {
-                let is_there = match files {
-                    Files::Copied(links) => link(version, stage, &folder, name, path, links)?,
-                    Files::Shared => share(version, &sprout.garb, &folder, name)?,
+                let links = match files {
+                    Files::Shared(_) if share(version, &sprout.garb, &folder, name)? => continue,
+                    Files::Copied(links) | Files::Shared(links) => links,
                 };
-                if is_there {
+                if link(version, &sprout.garb, reality, stage, path, links)? {
                     continue;
                 }
                 match version.contents()? {
@@ -106,23 +115,30 @@ pub(super) fn build(
     Ok(())
 }
 
-/// Makes another name for a file that was built already, if the sandbox has it as one.
+/// Makes another name for a file that is there already, if the sandbox has it as one.
 fn link(
     version: &Version<'_>,
+    garb: &Garb,
+    reality: &Reality,
     stage: &OwnedFd,
-    folder: &OwnedFd,
-    name: &[u8],
     path: &[u8],
     links: &mut Links,
 ) -> io::Result<bool> {
-    let Some(inode) = version.shared_inode()? else { return Ok(false) };
-    let Some(first) = links.get(&inode) else {
-        links.insert(inode, path.to_vec());
-        return Ok(false);
-    };
-    let (first_folder, first_name) = split(first);
-    rustix::fs::linkat(open_beneath(stage, first_folder)?, first_name, folder, name, AtFlags::empty())?;
-    Ok(true)
+    let Some(file) = version.shared()? else { return Ok(false) };
+    let (folder, name) = split(path);
+    let folder = open_beneath(stage, folder)?;
+    match links.get(&file) {
+        Some(First::Built(first, looks)) if looks == garb => {
+            let (first_folder, first_name) = split(first);
+            let first_folder = open_beneath(stage, first_folder)?;
+            rustix::fs::linkat(first_folder, first_name, folder, name, AtFlags::empty())?;
+            return Ok(true);
+        }
+        Some(First::Stands(anchor)) if anchor.name_again(reality, &folder, name)? => return Ok(true),
+        Some(First::Built(..) | First::Stands(_)) | None => {}
+    }
+    links.insert(file, First::Built(path.to_vec(), garb.clone()));
+    Ok(false)
 }
 
 /// Gives a sealed file another name, if it looks as it should.

@@ -87,7 +87,7 @@ impl Places {
         let mut known: BTreeMap<Mount, usize> = BTreeMap::new();
         for spot in targets {
             let path = reality.absolute(spot);
-            let failed = |source| PromoteError::Look { path: path.clone(), source };
+            let failed = |source| PromoteError::looked(path.clone(), source);
             let (parent, _) = reality.parent(spot).map_err(failed)?;
             let mount = mount_of(&parent).map_err(failed)?;
             let number = match known.get(&mount) {

@@ -30,7 +30,7 @@ pub fn undo(folder: &Path, leave: &[PathBuf], observe: &mut Observe<'_>) -> Resu
     let mut moved_on = Vec::new();
     for moved in &mut moves {
         let changed = changed(moved, &reality, &stages)?;
-        let failed = |source| PromoteError::Look { path: reality.absolute(&moved.spot), source };
+        let failed = |source| PromoteError::looked(reality.absolute(&moved.spot), source);
         if changed.is_empty() {
             continue;
         }
@@ -90,7 +90,7 @@ pub(super) fn close(
 /// The paths of a move that are not as they were promoted.
 fn changed(moved: &Move, reality: &Reality, stages: &[Stage]) -> Result<Vec<PathBuf>, PromoteError> {
     let path = reality.absolute(&moved.spot);
-    let failed = |source| PromoteError::Look { path: path.clone(), source };
+    let failed = |source| PromoteError::looked(path.clone(), source);
     let mut changed = moved.changed_at_path(reality, End::New).map_err(failed)?;
     let position = moved.position(reality, &stages[moved.stage].opened).map_err(failed)?;
     if changed.is_empty() && position != Position::At(End::New) {
@@ -102,7 +102,7 @@ fn changed(moved: &Move, reality: &Reality, stages: &[Stage]) -> Result<Vec<Path
 /// A folder as it is now and as it was before. Its time is set again if nothing else moved in it. `None`: somebody has
 /// changed how it looks.
 fn folder_to_return(dress: &Dress, reality: &Reality) -> Result<Option<Dress>, PromoteError> {
-    let failed = |source| PromoteError::Look { path: reality.absolute(&dress.spot), source };
+    let failed = |source| PromoteError::looked(reality.absolute(&dress.spot), source);
     let Some((folder, stat)) = dress.open(reality).map_err(failed)? else { return Ok(None) };
     let now = Garb::of_reality(&folder, &stat).map_err(failed)?;
     if !now.is_between(&dress.after, &dress.after) {

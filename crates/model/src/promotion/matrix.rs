@@ -101,6 +101,25 @@ pub fn outcome(ground: Ground, sandbox: Deed, reality: Deed) -> Option<Outcome> 
     })
 }
 
+/// The same for what a sandbox reads live: the machine, and what git ignores. Of that nobody has kept what it was, so there is
+/// nothing to merge with, and what reality deleted looks as if it had never been.
+#[must_use]
+pub fn live_outcome(ground: Ground, sandbox: Deed, reality: Deed) -> Option<Outcome> {
+    use Deed::{Chmod, Create, Delete, Edit, FileToFolder, FolderToFile, Replace, Symlink};
+    let captured = outcome(ground, sandbox, reality)?;
+    Some(match (ground, sandbox, reality) {
+        _ if captured == Outcome::Merged => Outcome::Conflict,
+        (_, _, Delete) if captured == Outcome::Conflict => Outcome::Taken,
+        (Ground::File, FileToFolder, FileToFolder) => Outcome::Conflict,
+        // The permissions that the sandbox found are not known any more, so that these might be its own.
+        (Ground::Folder, Create | Edit | Replace, Chmod) => Outcome::Conflict,
+        // All that comes and goes in a folder moves its time, too.
+        (Ground::Folder, Chmod, Create | Replace) => Outcome::Conflict,
+        (Ground::Folder, Delete | FolderToFile | Symlink, Chmod) => Outcome::Taken,
+        _ => captured,
+    })
+}
+
 fn on_file(sandbox: Deed, reality: Deed) -> Outcome {
     use Deed::{Chmod, Delete, Edit, FileToFolder, Replace};
     match (sandbox, reality) {

@@ -3,6 +3,7 @@
 mod commits;
 mod executes;
 mod gate;
+mod hunks;
 mod matrix;
 mod walk;
 
@@ -21,7 +22,8 @@ use crate::sandbox::Actor;
 pub use commits::{CommitRef, Commits};
 pub use executes::{ExecutesList, ExecutesRule};
 pub use gate::{Foretold, Unjudged};
-pub use matrix::{Deed, Ground, Outcome, outcome};
+pub use hunks::{Excerpt, Hunk};
+pub use matrix::{Deed, Ground, Outcome, live_outcome, outcome};
 pub use walk::{Errand, Journey, Plan, PromoteStep, Stopped, Task, Visit, VisitState, Walk, Walked};
 
 /// A promotion's record.
@@ -51,6 +53,12 @@ pub struct Promotion {
     /// Promoted past a closed gate, because the actor said so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
+    /// What executes by itself was let through, because the actor said so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allowed_executes: bool,
+    /// Who was to win where both sides had changed something, if the actor said so.
+    #[serde(default, skip_serializing_if = "Resolutions::is_none")]
+    pub resolutions: Resolutions,
     /// What was there before is not kept any more: it cannot be taken back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forgotten: bool,
@@ -93,7 +101,7 @@ pub struct PromoteRequest {
     pub paths: Vec<Text>,
     pub resolutions: Resolutions,
     pub commits: Commits,
-    /// Promote, too, what executes on the host by itself.
+    /// Promote, too, what executes on the host by itself. It is recorded.
     pub allow_executes: bool,
     /// Only say what would be done.
     pub dry_run: bool,
@@ -107,7 +115,8 @@ pub struct PromoteRequest {
     /// The stage to go to; `local`, the worktree, if absent. A state that is promoted already goes on from where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Name>,
-    /// Stages with `approval: human` to which a person has agreed. Only the actor `adm` can say so.
+    /// Stages with `approval: human` to which a person has agreed. Only the actor `adm` can say so, and only over the Unix
+    /// socket.
     pub approved: BTreeSet<Name>,
     /// Where the commands of stages find themselves: environment and umask. They run in the worktree, as the daemon's user.
     pub context: Context,
@@ -120,7 +129,8 @@ pub struct AdvanceRequest {
     /// The stage to go to; if absent only what is left of `local` is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Name>,
-    /// Stages with `approval: human` to which a person has agreed. Only the actor `adm` can say so.
+    /// Stages with `approval: human` to which a person has agreed. Only the actor `adm` can say so, and only over the Unix
+    /// socket.
     pub approved: BTreeSet<Name>,
     /// Where the commands of stages find themselves: environment and umask.
     pub context: Context,
@@ -278,6 +288,12 @@ pub struct Conflict {
     pub theirs: Side,
     /// Can it be decided for the sandbox? Not where reality has no place for it any more.
     pub ours_possible: bool,
+    /// Where the two are in each other's way, of a text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<Hunk>,
+    /// How many lines of these, and of further hunks, are not told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_lines: u64,
 }
 
 /// One side of a conflict.
@@ -287,6 +303,9 @@ pub struct Side {
     /// What is there now; absent if there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
+    /// When its contents were last written, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<Timestamp>,
 }
 
 /// What somebody did with a path.
@@ -372,6 +391,12 @@ pub struct Resolutions {
 }
 
 impl Resolutions {
+    /// Is nothing decided?
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The decision for a path: that of the nearest folder, or of the path itself.
     #[must_use]
     pub fn of(&self, path: &Text) -> OnConflict {
@@ -464,6 +489,11 @@ pub struct LeftOut {
     pub git: Vec<Text>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -483,6 +513,8 @@ mod tests {
             state: PromotionState::Applied,
             verdict: None,
             forced: false,
+            allowed_executes: false,
+            resolutions: Resolutions::default(),
             forgotten: false,
         };
         let day = |number: i64| Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * number);

@@ -1,6 +1,6 @@
 //! docs/promote.md: what becomes of a path that both sides may have changed, and what is not promoted without being asked.
 
-use model::promotion::{Deed, ExecutesList, ExecutesRule, Ground, KEPT, Outcome, outcome};
+use model::promotion::{Deed, ExecutesList, ExecutesRule, Ground, KEPT, Outcome, live_outcome, outcome};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,7 +14,12 @@ pub(super) fn page() -> String {
         "Rows are what the sandbox did, columns what reality did. A test does every pair on real files.\n";
     for ground in Ground::ALL {
         text += &format!("\n### On {}\n\n", on(ground));
-        text += &matrix(ground);
+        text += &matrix(ground, outcome);
+    }
+    text += LIVE;
+    for ground in Ground::ALL {
+        text += &format!("\n#### On {}\n\n", on(ground));
+        text += &matrix(ground, live_outcome);
     }
     text += "\nThe words:\n\n";
     text += &table(["word", "meaning"], [meanings::<Deed>(), meanings::<Outcome>()].concat());
@@ -37,7 +42,7 @@ fn on(ground: Ground) -> &'static str {
     }
 }
 
-fn matrix(ground: Ground) -> String {
+fn matrix(ground: Ground, outcome: fn(Ground, Deed, Deed) -> Option<Outcome>) -> String {
     let deeds: Vec<Deed> = Deed::ALL.into_iter().filter(|deed| deed.fits(ground)).collect();
     let head: Vec<String> =
         std::iter::once("sandbox \\ reality".to_owned()).chain(deeds.iter().map(word)).collect();
@@ -74,7 +79,17 @@ fn rule(rule: &ExecutesRule) -> [String; 2] {
 
 const ELSEWHERE: &str = "\
 The same goes for all in the folder that `core.hooksPath` names, and for a file that git's settings include (`include.path`):
-git is asked, for the real repositories around what is promoted, with the settings of the caller and of the machine.
+git is asked, for the real repositories around what is promoted, with the settings of the caller and of the machine. And for all
+in a folder that git would take for a repository although it is not called `.git` (`HEAD`, `objects` and `refs` in it, or
+`commondir`): whoever runs git there runs what its settings and hooks say.
+";
+
+const LIVE: &str = "
+### The same on what is read live
+
+The machine (named with `--paths`) and what git ignores are read live, and nobody keeps what they were: whether reality has
+changed something since is told by its change time. So nothing is merged, and where reality deleted something, it looks as if it
+had never been there: what the sandbox has comes back.
 ";
 
 const INTRODUCTION: &str = "\
@@ -94,6 +109,12 @@ stand, and so the commits themselves; its checks ran on the files of the working
 Git's own folders, `.git` in whatever spelling, are never promoted as files: neither the workspace's, nor that of a repository in
 it, nor that of one elsewhere on the machine, not even where they are named. They are left out, and it is said.
 
+What is one file under several names in the sandbox is one in reality, too: names that come are built as one file, and become
+further names of a real file where the sandbox left that as it was. Where that cannot be (the other name is not promoted, is
+masked or git's own, or has changed here meanwhile) it comes as a file of its own, and a caveat says so. Which names are one file
+is no change by itself, as times are none. Of a file that had several names before, writing under one of them in a sandbox
+parts it from the others (overlayfs copies it), and so does promoting it.
+
 What a sandbox reads live (the machine, and what git ignores) and has changed in reality since it was made is a conflict. For a
 fork or a restored sandbox this counts from when the sandbox was made that its files come from.
 
@@ -109,6 +130,8 @@ mod tests {
         for row in [
             "| create | taken | **conflict** | **conflict** |",
             "| edit | taken | merged | merged | **conflict** | merged | **conflict** | **conflict** |",
+            // Read live.
+            "| edit | taken | **conflict** | **conflict** | taken | **conflict** | **conflict** | **conflict** |",
             "| `edit` | Written in place: the two sides change different lines. |",
         ] {
             assert!(page.contains(row), "{row}\n{page}");
@@ -124,6 +147,10 @@ mod tests {
             .take_while(|line| *line != "The words:");
         let rows =
             rows.filter(|line| line.starts_with("| ") && !line.contains("---") && !line.contains("reality"));
-        assert_eq!(rows.map(|row| row.matches(" | ").count()).sum::<usize>(), pairs.count());
+        assert_eq!(
+            rows.map(|row| row.matches(" | ").count()).sum::<usize>(),
+            2 * pairs.count(),
+            "captured and live"
+        );
     }
 }

@@ -2,10 +2,10 @@
 
 use model::diff::{Between, Detail};
 
+use super::meant::{Asked, Other};
 use super::{detail, look, pass_on, shown, tell_beyond};
 use crate::api::Api;
 use crate::args::diff::Diff;
-use crate::args::which::Which;
 use crate::failure::{DONE, Failure};
 use crate::invocation::{Form, Invocation};
 use crate::output;
@@ -17,11 +17,11 @@ use crate::render::words::count;
 pub(super) async fn compare(
     api: &Api,
     typed: &Diff,
-    other: &Which,
-    paths: &[Vec<u8>],
+    asked: &Asked,
+    named: &Other,
     invocation: &Invocation,
 ) -> Result<u8, Failure> {
-    let (one, from) = (&typed.sandbox, typed.from.as_ref());
+    let (one, other, paths, from) = (&asked.one, &named.which, &asked.paths, typed.from.as_ref());
     if typed.form.patch {
         let asked = api.patch_between(one, other, from, paths);
         pass_on(Waiting::begin("comparing").watch(asked).await?).await?;
@@ -30,7 +30,7 @@ pub(super) async fn compare(
     }
     let asked = api.between(one, other, from, paths, detail(typed));
     let between = Waiting::begin("comparing").watch(asked).await?;
-    let (one, other) = (one.to_string(), other.to_string());
+    let (one, other) = (typed.sandbox.to_string(), named.called.to_string());
     invocation.answer(&between, |paint| {
         let names = Some(Names { one: &one, other: &other });
         render(&between, typed, Look { names, ..look(typed, invocation, paint) })

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use model::diff::{Change, ChangeKind, Detail, Diff};
-use model::net::Net;
+use model::net::Wiring;
 use tempfile::TempDir;
 
 use super::{Ask, Comparison, compare};
@@ -199,7 +199,7 @@ pub(crate) fn plan_of(part: Part) -> Plan {
         hostname: "bed".to_owned(),
         root: Root::FirstPart,
         parts: vec![part],
-        net: Net::None,
+        net: Wiring::None,
         nested: false,
         pids: 1,
         disk: None,

@@ -37,6 +37,26 @@ fn check(one: &str, other: &str, expected: &[&str]) {
     assert_eq!(lines, expected, "{one} / {other}");
 }
 
+/// What each changed counts from a state that neither stands on.
+#[test]
+fn from_one_to_the_other_since_an_earlier_state() {
+    let earlier = bed("echo x > a; rm b; echo n > n; echo m > m");
+    let one = bed("echo x > a; rm b; echo n > n; echo m > m; echo 1 > n; echo same > d/one");
+    let other = bed("echo y > a; rm b; echo n > n; echo 2 > m; echo same > d/one");
+    let pair = Pair::new(one.compare(), other.compare(), Base::Shared, Vec::new()).since(earlier.compare());
+    let between = pair.between(Detail::Paths).unwrap();
+    let listed = |paths: &[Text]| paths.iter().map(|path| path.display().into_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        (listed(&between.one), listed(&between.other)),
+        (vec!["n".to_owned()], vec!["a".to_owned(), "m".to_owned()])
+    );
+    // Both removed `b` before, and both wrote the same since.
+    assert_eq!((listed(&between.different), between.same), (Vec::new(), 1));
+    let by: Vec<_> =
+        between.diff.workspace.iter().map(|change| (change.path.display(), change.by.unwrap())).collect();
+    assert_eq!(by, [("a".into(), By::Other), ("m".into(), By::Other), ("n".into(), By::One)]);
+}
+
 #[test]
 fn from_one_to_the_other() {
     check("true", "true", &[]);

@@ -39,7 +39,10 @@ fn deed() -> impl Strategy<Value = String> {
         place().prop_map(|path| format!("sed -i s/one/eins/ '{path}'")),
         (place(), place()).prop_map(|(from, to)| format!("mv -T '{from}' '{to}'")),
         (place(), place()).prop_map(|(from, to)| format!("cp -r '{from}' '{to}'")),
-        (place(), place()).prop_map(|(to, path)| format!("ln -s '{to}' '{path}'")),
+        // To a place further down the list, so that no two point to each other: behind those not even git can look.
+        (place(), place())
+            .prop_filter("a link to itself", |(one, other)| one != other)
+            .prop_map(|(one, other)| format!("ln -s '{}' '{}'", one.max(other), one.min(other))),
     ]
 }
 
@@ -129,8 +132,16 @@ fn applies(bed: &Bed) -> Result<(), TestCaseError> {
 
 /// Does the patch make one tree of the other?
 fn makes(patch: &[u8], tree: &Path, expected: &Path) -> Result<(), TestCaseError> {
+    // Git follows a link that leads to itself when it looks for what is to lie below it, and gives up: no patch can do that.
+    if files(expected).keys().any(|name| is_below_a_loop(tree, name)) {
+        return Ok(());
+    }
     let file = tree.with_extension("patch");
     fs::write(&file, patch).unwrap();
+    // Git knows no empty folders: one that lies where a file is to be would keep it from being written.
+    let empty = [".", "-mindepth", "1", "-type", "d", "-empty", "-delete"];
+    let tidied = Command::new("find").args(empty).current_dir(tree).status().unwrap();
+    prop_assert!(tidied.success());
     let applied = Command::new("git")
         .args(["apply", "--allow-empty", "--whitespace=nowarn"])
         .arg(&file)
@@ -143,6 +154,13 @@ fn makes(patch: &[u8], tree: &Path, expected: &Path) -> Result<(), TestCaseError
     prop_assert!(applied.status.success(), "{said}\n{patch}");
     prop_assert_eq!(files(tree), files(expected), "{}", patch);
     Ok(())
+}
+
+fn is_below_a_loop(tree: &Path, name: &str) -> bool {
+    let loops = |folder: &Path| {
+        fs::metadata(tree.join(folder)).is_err_and(|error| error.raw_os_error() == Some(libc::ELOOP))
+    };
+    Path::new(name).ancestors().skip(1).any(loops)
 }
 
 /// Files and links: whether they can be executed, and their contents.

@@ -24,6 +24,13 @@ impl Host {
         Some(Self { git_dir, common })
     }
 
+    /// The repository whose git folder is exactly this, without a link on the way.
+    pub(super) fn at(folder: &Path) -> Option<Self> {
+        let is_this = folder.canonicalize().is_ok_and(|found| found == folder);
+        let is_one = is_this && folder.join("HEAD").is_file() && folder.join("objects").is_dir();
+        is_one.then(|| Self { git_dir: folder.to_owned(), common: folder.to_owned() })
+    }
+
     /// All that its refs and its HEAD stand for.
     pub(super) fn haves(&self, git: &Git) -> Result<Vec<String>, CommitsError> {
         let what = "list the refs of the real repository";

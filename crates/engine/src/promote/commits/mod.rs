@@ -18,6 +18,7 @@ mod error;
 pub(super) mod git;
 mod host;
 mod names;
+mod nested;
 mod scratch;
 mod tips;
 mod transaction;
@@ -25,6 +26,7 @@ mod transaction;
 use std::path::Path;
 
 use model::caveat::CaveatKind;
+use model::exec::Text;
 use model::promotion::CommitRef;
 use model::{Caveat, SandboxId};
 
@@ -33,6 +35,7 @@ use crate::diff::Comparison;
 pub use error::CommitsError;
 use git::Git;
 use host::Host;
+use nested::Nested;
 use scratch::Scratch;
 pub(super) use transaction::Refs;
 
@@ -54,9 +57,10 @@ pub struct Commits {
     pub told: Vec<CommitRef>,
     /// Why some, or all, do not come.
     pub caveats: Vec<Caveat>,
-    bundle: Option<Bundle>,
+    bundles: Vec<Bundle>,
 }
 
+/// What comes into one repository.
 #[derive(Debug)]
 struct Bundle {
     git: Git,
@@ -65,61 +69,116 @@ struct Bundle {
     refs: Refs,
 }
 
-/// Finds what was committed inside. Changes nothing outside of the scratch folder.
+/// Finds what was committed inside, in the workspace's repository and in those that lie in it. Changes nothing outside of
+/// the scratch folder.
 pub fn find_commits(ask: &AskCommits<'_>) -> Result<Commits, CommitsError> {
-    let Some(host) = ask.comparison.workspace().and_then(Host::of) else { return Ok(Commits::default()) };
-    let both = ask.comparison.both_in(&host.common).map_err(CommitsError::Compare)?;
-    let tips::Found { tips, odd, tables } = tips::find(ask, &host, &both)?;
     let mut commits = Commits::default();
-    if tables {
-        commits.caveats.push(caveat("this repository keeps its refs in tables, which zeno cannot read"));
+    let own = ask.comparison.workspace().and_then(Host::of);
+    let nested = nested::find(ask.comparison, own.as_ref())?;
+    if let Some(own) = own {
+        commits.gather(ask, own, None)?;
     }
-    if odd > 0 {
-        let text = format!(
-            "{odd} refs made inside do not come along: their names or values are none that git allows."
-        );
-        commits.caveats.push(Caveat::new(CaveatKind::Commits, text));
+    for Nested { folder, host, has_objects } in nested {
+        let shown = shown(ask, &folder);
+        match host {
+            Some(host) => commits.gather(ask, host, Some(&shown))?,
+            None if has_objects => commits.caveats.push(stays(
+                ask,
+                &folder,
+                &format!(
+                    "Commits made in `{}` stay behind: here is no repository at this place.",
+                    shown.display()
+                ),
+            )),
+            None => {}
+        }
     }
-    if tips.is_empty() {
-        return Ok(commits);
-    }
-    let Some(git) = Git::find() else {
-        commits.caveats.push(caveat("git is not installed on this machine"));
-        return Ok(commits);
-    };
-    let known = transaction::current(&git, &host.common, tips.iter().map(|tip| tip.outside.as_str()))?;
-    let tips: Vec<_> = tips.into_iter().filter(|tip| known.get(&tip.outside) != Some(&tip.id)).collect();
-    if tips.is_empty() {
-        return Ok(commits);
-    }
-    let haves = host.haves(&git)?;
-    let scratch = Scratch::make(ask, &git, &host, &both, &tips[0].id)?;
-    for tip in tips {
-        let counted = scratch.count(&git, &tip.id, &haves)?;
-        let tips::Tip { inside, outside, id } = tip;
-        commits.told.push(CommitRef { inside, outside, tip: id, commits: counted });
-    }
-    scratch.pack(&git, commits.told.iter().map(|told| told.tip.as_str()), &haves)?;
-    let refs = Refs::new(&host.common, &commits.told, &known);
-    commits.bundle = Some(Bundle { git, host, scratch, refs });
     Ok(commits)
 }
 
 impl Commits {
-    /// Puts the objects into the real repository and looks whether all is there. Nothing refers to them yet: should
-    /// nothing ever, git removes them in time.
-    pub(super) fn bring(&self) -> Result<(), CommitsError> {
-        let Some(Bundle { git, host, scratch, .. }) = &self.bundle else { return Ok(()) };
-        if let Some(pack) = scratch.packed()? {
-            host.take(git, pack)?;
+    /// What was committed in one repository, `repository` if it is not the workspace's own.
+    fn gather(
+        &mut self,
+        ask: &AskCommits<'_>,
+        host: Host,
+        repository: Option<&Text>,
+    ) -> Result<(), CommitsError> {
+        let both = ask.comparison.both_in(&host.common).map_err(CommitsError::Compare)?;
+        let tips::Found { tips, odd, tables, left } = tips::find(ask, &host, &both)?;
+        if tables {
+            self.caveats.push(caveat("this repository keeps its refs in tables, which zeno cannot read"));
         }
-        host.is_connected(git, self.told.iter().map(|told| told.tip.as_str()))
+        if odd > 0 {
+            let text = format!(
+                "{odd} refs made inside do not come along: their names or values are none that git allows."
+            );
+            self.caveats.push(Caveat::new(CaveatKind::Commits, text));
+        }
+        if let Some((first, rest)) = left.split_first() {
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            self.caveats.push(stays(ask, &host.common, &format!(
+                "What `{first}`{more} stands for stays behind: only branches, tags, HEAD and stashes come along."
+            )));
+        }
+        if tips.is_empty() {
+            return Ok(());
+        }
+        let Some(git) = Git::find() else {
+            self.caveats.push(caveat("git is not installed on this machine"));
+            return Ok(());
+        };
+        let known = transaction::current(&git, &host.common, tips.iter().map(|tip| tip.outside.as_str()))?;
+        let tips: Vec<_> = tips.into_iter().filter(|tip| known.get(&tip.outside) != Some(&tip.id)).collect();
+        let Some(first) = tips.first() else { return Ok(()) };
+        let haves = host.haves(&git)?;
+        let scratch = Scratch::make(ask, self.bundles.len(), &git, &host, &both, &first.id)?;
+        let mut told = Vec::new();
+        for tip in tips {
+            let commits = scratch.count(&git, &tip.id, &haves)?;
+            let tips::Tip { inside, outside, id } = tip;
+            told.push(CommitRef { inside, outside, tip: id, commits, repository: repository.cloned() });
+        }
+        scratch.pack(&git, told.iter().map(|told| told.tip.as_str()), &haves)?;
+        let refs = Refs::new(&host.common, &told, &known);
+        self.told.extend(told);
+        self.bundles.push(Bundle { git, host, scratch, refs });
+        Ok(())
     }
 
-    /// What is to be written into the real repository, if anything.
-    pub(super) fn refs(&self) -> Option<Refs> {
-        self.bundle.as_ref().map(|bundle| bundle.refs.clone())
+    /// Puts the objects into the real repositories and looks whether all is there. Nothing refers to them yet: should
+    /// nothing ever, git removes them in time.
+    pub(super) fn bring(&self) -> Result<(), CommitsError> {
+        for Bundle { git, host, scratch, refs } in &self.bundles {
+            if let Some(pack) = scratch.packed()? {
+                host.take(git, pack)?;
+            }
+            host.is_connected(git, refs.told().iter().map(|told| told.tip.as_str()))?;
+        }
+        Ok(())
     }
+
+    /// What is to be written into the real repositories.
+    pub(super) fn refs(&self) -> Vec<Refs> {
+        self.bundles.iter().map(|bundle| bundle.refs.clone()).collect()
+    }
+}
+
+/// From the workspace, where it lies in it.
+fn shown(ask: &AskCommits<'_>, folder: &Path) -> Text {
+    let inside = ask.comparison.workspace().and_then(|root| folder.strip_prefix(root).ok());
+    Text::from(inside.unwrap_or(folder).to_owned())
+}
+
+/// Something is not brought, and this is how to get it: as a bundle, which is data, and not as a git folder, which runs
+/// whatever its settings say.
+fn stays(ask: &AskCommits<'_>, folder: &Path, what: &str) -> Caveat {
+    let (sandbox, place) = (ask.sandbox, folder.display());
+    let text = format!(
+        "{what} To get them: `zeno exec {sandbox} -- git --git-dir={place} bundle create /tmp/commits.bundle --all \
+         HEAD`, then `zeno cp {sandbox}:/tmp/commits.bundle .` and fetch from that file."
+    );
+    Caveat::at(CaveatKind::Commits, place.to_string(), text)
 }
 
 fn caveat(why: &str) -> Caveat {

@@ -38,6 +38,10 @@ const LONGEST_PATH: usize = 1000;
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -85,6 +89,17 @@ mod tests {
             [&format!("pack/pack-{id}.idx"), "pack/../x", "info/alternates", &format!("0/{}", &id[1..])]
         {
             assert!(!is_object(bad), "{bad}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Git itself is asked. It takes some that we do not: control characters beyond ASCII, and long ones.
+        #[test]
+        fn git_takes_every_name_that_we_take(name in "[a-b./@{}*?~^: \\\\é\u{1}-]{1,8}|[a-z0-9]{1,4}(/[a-z0-9.-]{1,6}){0,3}") {
+            let asked = Command::new("git").args(["check-ref-format", &format!("refs/heads/{name}")]).status().unwrap();
+            prop_assert_eq!(is_ref(&name), asked.success() && name != "@" && !name.starts_with('-'), "{:?}", name);
         }
     }
 }

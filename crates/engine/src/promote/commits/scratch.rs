@@ -21,15 +21,17 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// `id` is the name of any object: its length tells which hash the repository uses.
+    /// `number` tells it from those of other repositories, and `id` is the name of any object: its length tells which hash
+    /// the repository uses.
     pub(super) fn make(
         ask: &AskCommits<'_>,
+        number: usize,
         git: &Git,
         host: &Host,
         both: &Changed<'_>,
         id: &str,
     ) -> Result<Self, CommitsError> {
-        let folder = ask.scratch.to_owned();
+        let folder = ask.scratch.join(number.to_string());
         crate::remove::tree(&folder)
             .map_err(|source| CommitsError::Scratch { path: folder.clone(), source })?;
         let scratch = Self { folder };
@@ -143,6 +145,13 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = crate::remove::tree(&self.folder) {
             tracing::debug!(path = %self.folder.display(), error = &error as &dyn std::error::Error, "stays behind");
+        }
+        // The last one takes the folder of all of them along.
+        if let Some(all) = self.folder.parent()
+            && let Err(error) = fs::remove_dir(all)
+            && error.kind() != io::ErrorKind::DirectoryNotEmpty
+        {
+            tracing::debug!(path = %all.display(), error = &error as &dyn std::error::Error, "stays behind");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Killed at any moment, it is the old state or the new one, never anything between.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::super::{Observe, PromoteError, Recovered, apply, recover, undo};
-use super::{Lab, Tree, Wish, assert_same, assessed, reality};
+use super::super::{AskCommits, Observe, PromoteError, Recovered, apply, find_commits, recover, undo};
+use super::{COMMIT, Lab, Tree, Wish, assert_same, assessed, reality};
 
 const FILES: [(&str, &str); 9] = [
     ("a", "alpha\n"),
@@ -25,13 +25,22 @@ const FILES: [(&str, &str); 9] = [
 
 /// Something of everything: files and folders that come, change, go and turn into each other.
 const DEEDS: &str = "echo x > new; echo x > a; rm b; chmod 600 c; rm -r d; mkdir d; echo 1 > d/one; mkdir -p n/m; \
-    echo x > n/m/x; rm -r e; echo e > e; rm -r f; chmod 700 g; ln -s a link";
+    echo x > n/m/x; rm -r e; echo e > e; rm -r f; chmod 700 g; ln -s a link; ln c further";
+/// Two branches, and a tag.
+const BRANCHES: &str = "git branch side; git tag mark HEAD";
 
 /// What is being killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Promoting,
     Undoing,
+}
+
+/// What is promoted. Commits take several calls of git, so that two hundred times would take minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum With {
+    Files,
+    Commits,
 }
 
 #[test]
@@ -48,7 +57,7 @@ fn killed_before_each_step_of_undoing() {
 /// as well, at another of its steps.
 fn killed_before_each_step(doing: Doing) {
     let mut ends = Vec::new();
-    let scene = Scene::new(doing);
+    let scene = Scene::new(doing, With::Commits);
     for step in 0.. {
         scene.rewind();
         let is_killed = scene.run(&Kill::Before(step));
@@ -66,20 +75,25 @@ fn killed_before_each_step(doing: Doing) {
     assert!(ends.is_sorted() && ends[0] != ends[ends.len() - 1], "{ends:?}");
 }
 
+/// Of a promotion, and as many of an undo.
+const KILLS: u32 = 100;
+
 #[test]
 fn killed_two_hundred_times_at_any_moment() {
     let mut runner = TestRunner::deterministic();
     let mut seen = [0; 2];
     for doing in [Doing::Promoting, Doing::Undoing] {
-        let scene = Scene::new(doing);
+        let scene = Scene::new(doing, With::Files);
         scene.rewind();
         let started = Instant::now();
         scene.run(&Kill::Never);
         let whole = started.elapsed();
-        for _ in 0..100 {
+        for round in 0..=KILLS {
             scene.rewind();
             let after = (0..whole.as_micros() as u64).new_tree(&mut runner).unwrap().current();
-            scene.run(&Kill::After(Duration::from_micros(after)));
+            // The last one comes through: on a machine that got busy since, none of the others may.
+            let kill = if round < KILLS { Kill::After(Duration::from_micros(after)) } else { Kill::Never };
+            scene.run(&kill);
             recover(&scene.lab.folder(), &mut |_| {}).unwrap();
             seen[usize::from(scene.assert_whole())] += 1;
         }
@@ -97,21 +111,49 @@ enum Kill {
 struct Scene {
     lab: Lab,
     doing: Doing,
-    old: Tree,
-    new: Tree,
+    with: With,
+    old: State,
+    new: State,
+}
+
+/// The files, and where the refs of the repository stand. Objects that nothing refers to do not count.
+struct State {
+    files: Tree,
+    refs: String,
+}
+
+impl State {
+    fn of(root: &Path) -> Self {
+        let mut files = reality(root);
+        if !files.contains_key(b".git".as_slice()) {
+            return Self { files, refs: String::new() };
+        }
+        files.retain(|path, _| !path.starts_with(b".git"));
+        let refs = Command::new("git").arg("for-each-ref").current_dir(root).output().unwrap();
+        assert!(refs.status.success(), "{refs:?}");
+        Self { files, refs: String::from_utf8(refs.stdout).unwrap() }
+    }
 }
 
 impl Scene {
-    fn new(doing: Doing) -> Self {
-        let lab = Lab::new(&FILES);
-        let old = lab.tree();
-        lab.inside(DEEDS);
+    fn new(doing: Doing, with: With) -> Self {
+        let (lab, script) = match with {
+            With::Files => (Lab::new(&FILES), DEEDS.to_owned()),
+            With::Commits => {
+                let script = format!("{DEEDS}; git add -A; {COMMIT} -m inside; {BRANCHES}");
+                (Lab::repository(&FILES), script)
+            }
+        };
+        let old = State::of(&lab.real());
+        lab.inside(&script);
         copy(&lab.real(), &lab.bed.path("copy"));
-        lab.promote(&Wish::default()).unwrap();
-        let new = lab.tree();
+        promote(&lab, with, &mut |_| {}).unwrap();
+        let new = State::of(&lab.real());
+        let commits = if with == With::Commits { 3 } else { 0 };
+        assert_eq!(new.refs.matches("refs/zeno/").count(), commits, "{}", new.refs);
         match doing {
-            Doing::Promoting => Self { lab, doing, old, new },
-            Doing::Undoing => Self { lab, doing, old: new, new: old },
+            Doing::Promoting => Self { lab, doing, with, old, new },
+            Doing::Undoing => Self { lab, doing, with, old: new, new: old },
         }
     }
 
@@ -120,8 +162,9 @@ impl Scene {
         super::super::forget(&self.lab.folder()).unwrap();
         crate::remove::tree(&self.lab.real()).unwrap();
         copy(&self.lab.bed.path("copy"), &self.lab.real());
+        crate::remove::tree(&scratch(&self.lab)).unwrap();
         if self.doing == Doing::Undoing {
-            self.lab.promote(&Wish::default()).unwrap();
+            promote(&self.lab, self.with, &mut |_| {}).unwrap();
         }
     }
 
@@ -155,11 +198,7 @@ impl Scene {
 
     fn do_it(&self, folder: &Path, observe: &mut Observe<'_>) -> Result<(), PromoteError> {
         match self.doing {
-            Doing::Promoting => {
-                let comparison = self.lab.comparison();
-                let wish = Wish::default();
-                apply(&assessed(&comparison, &wish)?, folder, observe).map(drop)
-            }
+            Doing::Promoting => promote(&self.lab, self.with, observe),
             Doing::Undoing => undo(folder, &[], observe),
         }
     }
@@ -178,10 +217,27 @@ impl Scene {
             (Recovered::New, Doing::Undoing) => false,
             other => panic!("{other:?}"),
         };
-        assert_same(&reality(&self.lab.real()), if is_new { &self.new } else { &self.old });
+        let (state, expected) = (State::of(&self.lab.real()), if is_new { &self.new } else { &self.old });
+        assert_same(&state.files, &expected.files);
+        assert_eq!(state.refs, expected.refs);
         self.lab.assert_tidy();
         is_new
     }
+}
+
+fn promote(lab: &Lab, with: With, observe: &mut Observe<'_>) -> Result<(), PromoteError> {
+    let (comparison, wish, scratch) = (lab.comparison(), Wish::default(), scratch(lab));
+    let mut assessed = assessed(&comparison, &wish)?;
+    if with == With::Commits {
+        let sandbox = model::SandboxId::from_bits(1);
+        let ask = AskCommits { comparison: &comparison, sandbox, frozen: None, scratch: &scratch };
+        assessed = assessed.with_commits(find_commits(&ask).unwrap());
+    }
+    apply(&assessed, &lab.folder(), observe).map(drop)
+}
+
+fn scratch(lab: &Lab) -> PathBuf {
+    lab.bed.path("scratch")
 }
 
 fn copy(from: &Path, to: &Path) {

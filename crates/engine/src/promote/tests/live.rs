@@ -1,7 +1,7 @@
 //! What a sandbox reads live: the rest of the machine.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use model::exec::Text;
@@ -59,28 +59,33 @@ impl Machine {
     }
 
     fn comparison(&self) -> Comparison {
-        let machine = self.dir.path().join("machine");
-        let part = Part {
-            name: "0".to_owned(),
-            mountpoint: machine.clone(),
-            lowers: vec![Lower::Machine { mount: machine.clone(), inside: PathBuf::new() }],
-            data: None,
-            inner: None,
-            top: Meta::of(&fs::metadata(&machine).unwrap()),
-            optional: false,
-        };
-        let plan = plan_of(part);
-        diff::compare(&diff::Ask {
-            home: self.dir.path(),
-            upper: Some(&self.dir.path().join("upper")),
-            layers: &[],
-            plan: &plan,
-            workspace: None,
-            rights: Rights::of_this_process(),
-            paths: &[],
-        })
-        .unwrap()
+        comparison_in(self.dir.path())
     }
+}
+
+/// What an upper folder beside a folder `machine` changed of it.
+pub(super) fn comparison_in(dir: &Path) -> Comparison {
+    let machine = dir.join("machine");
+    let part = Part {
+        name: "0".to_owned(),
+        mountpoint: machine.clone(),
+        lowers: vec![Lower::Machine { mount: machine.clone(), inside: PathBuf::new() }],
+        data: None,
+        inner: None,
+        top: Meta::of(&fs::metadata(&machine).unwrap()),
+        optional: false,
+    };
+    let plan = plan_of(part);
+    diff::compare(&diff::Ask {
+        home: dir,
+        upper: Some(&dir.join("upper")),
+        layers: &[],
+        plan: &plan,
+        workspace: None,
+        rights: Rights::of_this_process(),
+        paths: &[],
+    })
+    .unwrap()
 }
 
 #[test]

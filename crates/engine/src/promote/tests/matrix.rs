@@ -1,18 +1,20 @@
 //! Every pair of the matrix, done on real files.
 
+use std::path::Path;
+
 use model::promotion::{Action, Deed, Ground, OnConflict, Outcome, outcome};
 
-use super::{Lab, Wish, assert_same, conflicts, deciding};
+use super::{Lab, Wish, assert_same, conflicts, deciding, reality};
 
 /// Who does it: the two never do exactly the same.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Who {
+pub(super) enum Who {
     Sandbox,
     Reality,
 }
 
 /// The shell commands for a deed.
-fn script(ground: Ground, deed: Deed, who: Who) -> String {
+pub(super) fn script(ground: Ground, deed: Deed, who: Who) -> String {
     let (mine, line, mode) = match who {
         Who::Sandbox => ("s", "1s/.*/sandbox/", "700"),
         Who::Reality => ("r", "9s/.*/reality/", "750"),
@@ -107,27 +109,31 @@ fn every_pair_ends_as_stated() {
 /// Each side's change is there.
 #[track_caller]
 fn assert_both(lab: &Lab, ground: Ground, sandbox: Deed, reality: Deed) {
+    for (deed, who) in [(sandbox, Who::Sandbox), (reality, Who::Reality)] {
+        assert_done(&lab.real(), ground, deed, who);
+    }
+}
+
+/// This deed can be seen.
+#[track_caller]
+pub(super) fn assert_done(root: &Path, ground: Ground, deed: Deed, who: Who) {
+    let (name, word, line, mode) = match who {
+        Who::Sandbox => ("s", "sandbox", 0, 0o700),
+        Who::Reality => ("r", "reality", 8, 0o750),
+    };
     let file = if ground == Ground::Folder { "it/file" } else { "it" };
-    for (deed, who, name, line, mode) in
-        [(sandbox, Who::Sandbox, "s", 0, 0o700), (reality, Who::Reality, "r", 8, 0o750)]
-    {
-        let tree = lab.tree();
-        match deed {
-            Deed::None => {}
-            Deed::Create | Deed::FileToFolder if ground == Ground::Folder || deed == Deed::FileToFolder => {
-                assert_eq!(lab.read(&format!("it/{name}")), format!("{name}\n"));
-            }
-            Deed::Create | Deed::FileToFolder | Deed::FolderToFile => {
-                assert_eq!(lab.read("it"), format!("{name}\n"));
-            }
-            Deed::Edit | Deed::Replace => {
-                let word = if who == Who::Sandbox { "sandbox" } else { "reality" };
-                assert_eq!(lab.read(file).lines().nth(line), Some(word));
-            }
-            Deed::Delete => assert!(!tree.contains_key(b"it".as_slice())),
-            Deed::Chmod => assert_eq!(tree[b"it".as_slice()].mode & 0o777, mode),
-            Deed::Symlink => assert_eq!(tree[b"it".as_slice()].text, name.as_bytes()),
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let tree = reality(root);
+    match deed {
+        Deed::None => {}
+        Deed::Create | Deed::FileToFolder if ground == Ground::Folder || deed == Deed::FileToFolder => {
+            assert_eq!(read(&format!("it/{name}")), format!("{name}\n"));
         }
+        Deed::Create | Deed::FileToFolder | Deed::FolderToFile => assert_eq!(read("it"), format!("{name}\n")),
+        Deed::Edit | Deed::Replace => assert_eq!(read(file).lines().nth(line), Some(word)),
+        Deed::Delete => assert!(!tree.contains_key(b"it".as_slice())),
+        Deed::Chmod => assert_eq!(tree[b"it".as_slice()].mode & 0o777, mode),
+        Deed::Symlink => assert_eq!(tree[b"it".as_slice()].text, name.as_bytes()),
     }
 }
 
@@ -158,4 +164,4 @@ fn every_conflict_can_be_decided_and_undone() {
     }
 }
 
-const TEXT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n";
+pub(super) const TEXT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n";

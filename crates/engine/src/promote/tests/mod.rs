@@ -4,7 +4,9 @@ mod captured;
 mod cases;
 mod conflicts;
 mod crash;
+mod families;
 mod live;
+mod live_matrix;
 mod matrix;
 mod merges;
 mod mounts;
@@ -43,7 +45,30 @@ struct Wish {
 
 impl Lab {
     fn new(files: &[(&str, &str)]) -> Self {
+        Self::linked(files, &[])
+    }
+
+    /// Further names, each for one of the files.
+    fn linked(files: &[(&str, &str)], names: &[(&str, &str)]) -> Self {
         let lab = Self { bed: Bed::new(files) };
+        for (file, name) in names {
+            std::fs::hard_link(lab.bed.lower().join(file), lab.bed.lower().join(name)).unwrap();
+        }
+        lab.copied()
+    }
+
+    /// A repository, in which all of it is committed.
+    fn repository(files: &[(&str, &str)]) -> Self {
+        let lab = Self { bed: Bed::new(files) };
+        let script = format!("git init -q -b main; git add -A; {COMMIT} -m first");
+        let done = Command::new("sh").args(["-ec", &script]).current_dir(lab.bed.lower()).status().unwrap();
+        assert!(done.success());
+        lab.copied()
+    }
+
+    /// With the real workspace as a copy of the frozen one.
+    fn copied(self) -> Self {
+        let lab = self;
         let copied = Command::new("cp").arg("-a").arg(lab.bed.lower()).arg(lab.real()).status().unwrap();
         assert!(copied.success());
         lab
@@ -65,9 +90,12 @@ impl Lab {
     /// Something happens in the sandbox. What it shows afterwards is returned.
     #[track_caller]
     fn inside(&self, script: &str) -> Tree {
-        let seen = self.bed.path("seen");
+        let seen = self.seen();
         crate::remove::tree(&seen).unwrap();
-        self.bed.script(&format!("{script}\ncp -a . {}", seen.display()));
+        self.bed.script(script);
+        // In a mount of its own: where an ordinary user mounts, a file that was looked at before it was copied up keeps the
+        // number it had then for as long as the mount lives, and its further names get another.
+        self.bed.script(&format!("cp -a . {}", seen.display()));
         reality(&seen)
     }
 
@@ -80,6 +108,11 @@ impl Lab {
 
     fn tree(&self) -> Tree {
         reality(&self.real())
+    }
+
+    /// What the sandbox showed last.
+    fn seen(&self) -> PathBuf {
+        self.bed.path("seen")
     }
 
     fn comparison(&self) -> Comparison {
@@ -187,6 +220,9 @@ fn expected(before: &Tree, seen: &Tree, report: &Assessment) -> Tree {
     }
     expected
 }
+
+/// Says who commits.
+const COMMIT: &str = "git -c user.name=a -c user.email=a@b commit -q";
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -189,6 +189,40 @@ fn shell_start_up_files_count_where_the_home_is() {
     assert_eq!(lab.assess(&Wish::default()).executes.len(), 0);
 }
 
+#[test]
+fn what_git_would_take_for_a_repository_needs_leave_whatever_it_is_called() {
+    let check = |inside: &str, expected: &[&str]| {
+        let lab = Lab::new(&FILES);
+        lab.inside(&format!("mkdir x; echo t > x/text; {inside}"));
+        assert_eq!(executes(&lab, &Wish::default()), expected, "{inside}");
+        assert!(executes(&lab, &Wish { allow_executes: true, ..Wish::default() }).is_empty());
+    };
+    check("echo r > x/HEAD; echo c > x/config; mkdir x/hooks; echo h > x/hooks/post-checkout", &[]);
+    let whole = ["x/HEAD", "x/config", "x/objects", "x/refs", "x/text"];
+    check("echo r > x/HEAD; echo c > x/config; mkdir x/objects x/refs", &whole);
+    // Some file systems take these for the same.
+    let whole = ["x/Objects", "x/config", "x/head", "x/refs", "x/text"];
+    check("echo r > x/head; echo c > x/config; mkdir x/Objects; ln -s d x/refs", &whole);
+    // A work tree's part of one, and what such a part may leave to another folder.
+    check("echo r > x/HEAD; echo ../y > x/commondir", &["x/HEAD", "x/commondir", "x/text"]);
+    check(
+        "echo c > x/config; mkdir x/objects x/refs x/hooks; echo h > x/hooks/a",
+        &["x/config", "x/hooks/a"],
+    );
+    check("echo r > x/HEAD; mkdir x/objects x/refs; rm x/HEAD", &[]);
+}
+
+#[test]
+fn a_folder_that_becomes_a_repository_by_what_is_here_already_needs_leave() {
+    let files = [("x/HEAD", "r\n"), ("x/objects/a", "o\n"), ("x/config", "c\n")];
+    let lab = Lab::new(&files);
+    lab.inside("mkdir x/refs");
+    assert_eq!(executes(&lab, &Wish::default()), ["x/refs"]);
+    let lab = Lab::new(&files);
+    lab.inside("mkdir x/refs; rm x/HEAD");
+    assert_eq!(executes(&lab, &Wish::default()), [""; 0]);
+}
+
 fn executes(lab: &Lab, wish: &Wish) -> Vec<String> {
     lab.assess(wish).executes.iter().map(|executes| executes.path.display().into_owned()).collect()
 }
