@@ -2,10 +2,11 @@
 //! no terminal, nothing is shown.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
-use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 use model::exec::Progress;
 use model::units::Size;
 use tokio::time::Instant;
@@ -14,7 +15,15 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Waiting {
     message: String,
+    meter: Option<Meter>,
     phase: Phase,
+}
+
+/// How much is done of what there is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Meter {
+    done: u64,
+    total: u64,
 }
 
 #[derive(Debug)]
@@ -26,7 +35,8 @@ enum Phase {
 
 impl Waiting {
     pub(crate) fn begin(message: &str) -> Self {
-        Self { message: message.to_owned(), phase: Phase::Quiet { until: Instant::now() + PATIENCE } }
+        let phase = Phase::Quiet { until: Instant::now() + PATIENCE };
+        Self { message: message.to_owned(), meter: None, phase }
     }
 
     /// Awaits the future, and comes forward if it takes too long. The future is never cancelled.
@@ -36,16 +46,39 @@ impl Waiting {
             tokio::select! {
                 biased;
                 output = &mut future => return output,
-                () = tokio::time::sleep_until(until) => self.phase = Phase::Shown(spinner(&self.message)),
+                () = tokio::time::sleep_until(until) => {
+                    let bar = spinner(&self.message);
+                    self.show(&bar);
+                    self.phase = Phase::Shown(bar);
+                }
             }
         }
         future.await
     }
 
     pub(crate) fn report(&mut self, progress: &Progress) {
-        self.message = describe(progress);
+        (self.message, self.meter) = describe(progress);
         if let Phase::Shown(bar) = &self.phase {
-            bar.set_message(self.message.clone());
+            self.show(bar);
+        }
+    }
+
+    fn show(&self, bar: &ProgressBar) {
+        bar.set_message(self.message.clone());
+        let Some(Meter { done, total }) = self.meter else {
+            if bar.length().is_some() {
+                bar.unset_length();
+                bar.set_style(plain());
+            }
+            return;
+        };
+        let is_new = bar.length().is_none();
+        bar.set_length(total);
+        bar.set_position(done);
+        if is_new {
+            bar.set_style(metered());
+            // What was done before it could be seen says nothing of how fast it goes.
+            bar.reset_eta();
         }
     }
 
@@ -176,17 +209,35 @@ impl Drop for Board {
 }
 
 fn spinner(message: &str) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").expect("the template is constant");
-    let bar = ProgressBar::new_spinner().with_style(style).with_message(message.to_owned());
+    let bar = ProgressBar::new_spinner().with_style(plain()).with_message(message.to_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }
 
-fn describe(progress: &Progress) -> String {
+fn plain() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}").expect("the template is constant")
+}
+
+fn metered() -> ProgressStyle {
+    ProgressStyle::with_template(
+        "{spinner} {msg} [{wide_bar}] {human_pos}/{human_len} files, {rate}/s, {eta} left",
+    )
+    .expect("the template is constant")
+    .progress_chars("=> ")
+    .with_key("rate", |state: &ProgressState, text: &mut dyn fmt::Write| {
+        write!(text, "{}", HumanCount(state.per_sec() as u64)).expect("it is written to memory")
+    })
+}
+
+fn describe(progress: &Progress) -> (String, Option<Meter>) {
     match progress {
-        Progress::Capturing { files, bytes } => {
-            format!("freezing the workspace: {} files, {}", HumanCount(*files), Size(*bytes).rough())
+        Progress::Capturing { files, bytes, total: None } => {
+            let files = HumanCount(*files);
+            (format!("freezing the workspace: {files} files, {}", Size(*bytes).rough()), None)
+        }
+        Progress::Capturing { files, bytes, total: Some(total) } => {
+            let meter = Meter { done: *files, total: *total.max(files) };
+            (format!("freezing the workspace: {}", Size(*bytes).rough()), Some(meter))
         }
     }
 }
@@ -195,6 +246,11 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -209,9 +265,84 @@ mod tests {
         assert!(matches!(waiting.phase, Phase::Over));
     }
 
+    /// What is on the screen after these reports.
+    fn shown(reports: &[(u64, Option<u64>)]) -> String {
+        let paper = Paper::default();
+        let target = ProgressDrawTarget::term_like_with_hz(Box::new(paper.clone()), 255);
+        let bar = ProgressBar::with_draw_target(None, target).with_style(plain());
+        let mut waiting = Waiting::begin("waiting");
+        for (files, total) in reports {
+            waiting.report(&Progress::Capturing { files: *files, bytes: 5 << 20, total: *total });
+            waiting.show(&bar);
+        }
+        bar.force_draw();
+        let lines = paper.0.lock().unwrap();
+        lines.last().unwrap().clone()
+    }
+
     #[test]
     fn a_capture_says_how_far_it_is() {
-        let shown = describe(&Progress::Capturing { files: 12_345, bytes: 5 << 20 });
-        assert_eq!(shown, "freezing the workspace: 12,345 files, 5.0 MiB");
+        let line = shown(&[(12_345, None)]);
+        assert!(line.contains("freezing the workspace: 12,345 files, 5.0 MiB 0s"), "{line}");
+        // The rate and the time that is left are the clock's.
+        let line = shown(&[(12, None), (5000, Some(20_000))]);
+        let (head, tail) = line.split_once("] ").unwrap();
+        let (told, bar) = head.split_once(" [").unwrap();
+        assert!(told.ends_with("freezing the workspace: 5.0 MiB"), "{line}");
+        let (done, rest) = bar.split_once('>').unwrap();
+        assert!(done.bytes().all(|c| c == b'=') && rest.bytes().all(|c| c == b' '), "{line}");
+        assert!(done.len().abs_diff(bar.len() / 4) <= 1, "a quarter: {line}");
+        assert!(tail.starts_with("5,000/20,000 files, ") && tail.contains("/s, "), "{line}");
+        assert!(tail.trim_end().ends_with(" left"), "{line}");
+        // More than were counted, and another capture that nobody counts.
+        assert!(shown(&[(30_000, Some(20_000))]).contains("] 30,000/30,000 files, "));
+        let line = shown(&[(9, Some(10)), (2, None)]);
+        assert!(line.contains("freezing the workspace: 2 files, 5.0 MiB"), "{line}");
+        assert!(!line.contains('['), "{line}");
+    }
+
+    /// A terminal that keeps every line.
+    #[derive(Clone, Debug, Default)]
+    struct Paper(Arc<Mutex<Vec<String>>>);
+
+    impl TermLike for Paper {
+        fn width(&self) -> u16 {
+            120
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            if !text.trim().is_empty() {
+                self.0.lock().unwrap().push(text.to_owned());
+            }
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
     }
 }

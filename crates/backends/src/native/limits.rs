@@ -2,10 +2,11 @@
 
 use engine::cgroup::{Cgroup, Controller, Unenforceable};
 use engine::init::wire::Request;
+use engine::launcher::Rights;
 use engine::machine::DiskImages;
 use engine::view::DiskKind;
 use model::caveat::CaveatKind;
-use model::limits::Limits;
+use model::limits::{Defaults, Limits};
 use model::sandbox::MemoryUse;
 use model::units::Size;
 use model::{Caveat, Problem, SandboxId};
@@ -70,14 +71,30 @@ impl Inner {
             DiskImages::Usable => DiskKind::Image,
             DiskImages::NotRoot | DiskImages::NoLoopDevice | DiskImages::NoMkfs => DiskKind::Memory,
         };
-        if limits.disk.is_some() && disk_kind == DiskKind::Memory {
-            let text =
-                "what it writes is kept in memory, so that --disk holds; `zeno stop` and a restart lose it";
-            let remedy = self.machine.disk_images.remedy();
-            caveats
-                .push(Caveat::new(CaveatKind::Durability, format!("{text}; this would change it: {remedy}")));
+        if limits.disk.is_some() {
+            caveats.push(self.disk_caveat(disk_kind));
+        }
+        if limits.disk.is_none() {
+            caveats.push(Caveat::new(CaveatKind::Limit, soft_disk(Rights::of_this_process())));
         }
         Ok(Enforced { cgroup: self.machine.cgroup.create(id, &limits)?, disk_kind, caveats })
+    }
+
+    /// What a disk of its own costs a sandbox.
+    fn disk_caveat(&self, kind: DiskKind) -> Caveat {
+        match kind {
+            DiskKind::Image => {
+                let text = "what it writes is on a disk of its own, so that --disk holds; a snapshot copies all of it, even \
+                            where nothing runs, and so do forks, checks and promotions";
+                Caveat::new(CaveatKind::Limit, text)
+            }
+            DiskKind::Memory => {
+                let text = "what it writes is kept in memory, so that --disk holds; `zeno stop` and a restart lose it, and no \
+                            snapshot can be made of it";
+                let remedy = self.machine.disk_images.remedy();
+                Caveat::new(CaveatKind::Durability, format!("{text}; this would change it: {remedy}"))
+            }
+        }
     }
 
     /// Removes the cgroup of a sandbox that has no processes any more.
@@ -96,6 +113,19 @@ pub(super) fn flag(controller: Controller) -> &'static str {
         Controller::Memory => "--memory",
         Controller::Pids => "--pids",
     }
+}
+
+/// What the default disk limit is worth.
+fn soft_disk(rights: Rights) -> String {
+    let limit = Defaults::DISK;
+    let closed = match rights {
+        Rights::Root => "",
+        Rights::User { .. } => ", nor what lies in folders that it closed to its own user",
+    };
+    format!(
+        "the default disk limit of {limit} is soft: what it wrote is counted every few seconds, and it is stopped when that is \
+         more; files that it deleted and still maps without holding them open are not counted{closed}; --disk sets a hard one"
+    )
 }
 
 fn forget(limits: &mut Limits, controller: Controller) {

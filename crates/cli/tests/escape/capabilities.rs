@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::{Home, Said, is_root, lines, said, shared};
+use crate::harness::{Home, Said, is_root, lines, outside, said, script, shared};
+
+const CAPABILITY: &str = include_str!("payloads/capability.py");
 
 /// CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, NET_RAW, SYS_CHROOT, SYS_PTRACE,
 /// AUDIT_WRITE and SETFCAP, all over the sandbox's own namespaces only.
@@ -76,6 +78,67 @@ fn a_setuid_program_stays_who_called_it() {
         assert_ne!(su.code, Some(0), "{su:?}");
     }
     home.must(&["destroy", &sandbox]);
+}
+
+/// File capabilities are to programs what the setuid bit is: neither one of the host's, whether copied up or not, nor one
+/// that was given inside makes anybody more than they are, in there or out here.
+#[test]
+fn a_file_capability_gives_nobody_anything() {
+    let home = Home::new();
+    for folder in [home.store(), home.seen()] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let hosts = home.seen().join("hosts");
+    fs::copy("/usr/bin/grep", &hosts).unwrap();
+    let given = outside(CAPABILITY, &[hosts.to_str().unwrap()]);
+    let sandbox = home.create(&[]);
+    let inside = |user: &[&str], program: &str| {
+        let argv = [program, "-E", "^Cap(Prm|Eff|Amb):", "/proc/self/status"];
+        let said = home.say(&[&["exec", &sandbox], user, &["--"], &argv].concat());
+        said.out.lines().map(|line| line.split_once('\t').unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    let give = |path: &str| {
+        let said = home.exec(&sandbox, &["/usr/bin/python3", "-I", "-c", &script(CAPABILITY), path]);
+        lines(&said.out)
+    };
+    assert_eq!(home.exec(&sandbox, &["cp", "/usr/bin/grep", "/tmp/grown"]).code, Some(0));
+    if !is_root() {
+        // Only root has any to give.
+        assert_eq!(
+            (given, give("/tmp/grown")),
+            (vec!["give: EPERM".to_owned()], vec!["give: EPERM".to_owned()])
+        );
+        assert_eq!(inside(&[], "/tmp/grown"), [NONE; 3]);
+        home.must(&["destroy", &sandbox]);
+        return;
+    }
+    assert_eq!((given, give("/tmp/grown")), (vec!["give: done".to_owned()], vec!["give: done".to_owned()]));
+    let hosts = hosts.to_str().unwrap();
+    let check = |program: &str| {
+        assert_eq!(inside(&["-u", "nobody"], program), [NONE; 3], "{program}");
+        assert_eq!(inside(&[], program), [ROOT, ROOT, NONE], "{program}");
+    };
+    check(hosts);
+    assert_eq!(home.exec(&sandbox, &["chmod", "a+rx", hosts, "/tmp/grown"]).code, Some(0));
+    check(hosts);
+    check("/tmp/grown");
+    // Outside, nobody gets to what is kept of them; where they can, it works.
+    let sandboxes = home.store().join("sandboxes");
+    let kept =
+        ["hosts", "grown"].map(|name| find(&sandboxes, name).expect("the layer holds what was written"));
+    for path in kept.iter().chain([&sandboxes]) {
+        assert_eq!(rights_of_nobody(path), "", "{path:?}");
+    }
+    assert_eq!(rights_of_nobody(Path::new(hosts)), "CapEff:\t0000000000200000\n");
+    home.must(&["destroy", &sandbox]);
+}
+
+/// What another user has who executes this copy of `grep`; nothing, if they cannot.
+fn rights_of_nobody(program: &Path) -> String {
+    let mut command = Command::new("setpriv");
+    let look = "\"$0\" ^CapEff: /proc/self/status";
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", look]).arg(program);
+    said(&mut command).out
 }
 
 /// By way of a shell: setpriv itself still has all rights when it looks for the program.

@@ -2,6 +2,8 @@
 //! outlives its time, whoever was killed meanwhile.
 
 use std::fs;
+use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
@@ -13,6 +15,7 @@ use crate::harness::{Home, Said, answer, eventually, is_root, lines, outside, sc
 const FORKS: &str = include_str!("payloads/forks.py");
 const MEMORY: &str = include_str!("payloads/memory.py");
 const DESCRIPTORS: &str = include_str!("payloads/descriptors.py");
+const INODES: &str = include_str!("payloads/inodes.py");
 const STUBBORN: &str = include_str!("payloads/stubborn.py");
 
 /// A payload in a sandbox with limits; it may fail.
@@ -23,7 +26,9 @@ fn burst(home: &Home, options: &[&str], payload: &str, arguments: &[&str]) -> Sa
 
 /// A limit that was asked for is hard, or the sandbox is refused and says why.
 fn is_refused(said: &Said) -> bool {
-    let is_refused = said.code == Some(125) && said.err.contains("cannot enforce") && said.out.is_empty();
+    // 4: of `create`, which has no command's code to give.
+    let is_refused =
+        matches!(said.code, Some(125 | 4)) && said.err.contains("cannot enforce") && said.out.is_empty();
     let told = model::env::variables().into_iter().find(|variable| variable.name.0 == b"ZENO_TEST_CGROUPS");
     if let Some(cgroups) = told {
         assert_eq!(is_refused, cgroups.value.0 == b"none", "{said:?}");
@@ -69,6 +74,87 @@ fn a_memory_bomb_dies() {
         assert_eq!(control.out, "taken\n", "{kind}: {control:?}");
     }
     home.is_well();
+}
+
+/// What is read and written fills the page cache. It is charged to the sandbox, and the kernel takes it back from there:
+/// nobody has to die, and nobody else has less.
+#[test]
+fn a_page_cache_bomb_stays_within_the_limit() {
+    let home = Home::new();
+    let large = home.seen().join("large");
+    let file = fs::File::create(&large).unwrap();
+    (&file).write_all(&vec![1; 192 << 20]).unwrap();
+    // On the disk and in nobody's cache, so that whoever reads it is charged.
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let made = home.say(&["create", "--no-workspace", "--memory", "64MiB"]);
+    if is_refused(&made) {
+        return home.is_well();
+    }
+    let sandbox = made.out.trim();
+    let script = script(MEMORY);
+    let large = large.to_str().unwrap();
+    for kind in ["read", "written"] {
+        let said = home.exec(sandbox, &["/usr/bin/python3", "-I", "-c", &script, kind, "192", large]);
+        assert_eq!((said.code, said.out.as_str()), (Some(0), "taken\n"), "{kind}: {said:?}");
+        let peak = peak(&home, sandbox);
+        // That it came near shows that the cache counts: the program itself needs a tenth of that.
+        assert!((48 << 20..=64 << 20).contains(&peak), "{kind}: {peak}");
+    }
+    home.is_well();
+    home.must(&["destroy", sandbox]);
+}
+
+/// The most memory that the kernel ever counted in a sandbox with a limit.
+fn peak(home: &Home, sandbox: &str) -> u64 {
+    let record: serde_json::Value = serde_json::from_str(&home.must(&["get", sandbox, "--json"])).unwrap();
+    let controllers = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(Path::new);
+    let controller = controllers.into_iter().find(|folder| folder.exists()).unwrap();
+    let cgroup = find(controller, record["id"].as_str().unwrap()).expect("a limit has a cgroup");
+    let files = ["memory.max_usage_in_bytes", "memory.peak"].map(|file| cgroup.join(file));
+    let told = files.iter().find_map(|file| fs::read_to_string(file).ok()).expect("the kernel counts");
+    told.trim().parse().unwrap()
+}
+
+/// Files without a byte need inodes. On a disk of its own a sandbox has so many; without one it has the machine's, which
+/// `docs/limits.md` says.
+#[test]
+fn the_inodes_cannot_be_used_up() {
+    let home = Home::new();
+    let make = script(INODES);
+    let make = ["/usr/bin/python3", "-I", "-c", &make, "6000"];
+    let sandbox = home.create(&["--disk", "16MiB"]);
+    let before = entries(home.store());
+    let said = lines(&home.exec(&sandbox, &make).out);
+    let count: u64 = answer(&said, "files").parse().unwrap();
+    assert!((1000..=4096).contains(&count), "{said:?}");
+    assert_eq!(answer(&said, "refusal"), "ENOSPC");
+    assert_eq!(entries(home.store()), before, "not one of them is the machine's");
+    home.is_well();
+    // What it removes it has again.
+    let again = home.exec(
+        &sandbox,
+        &["sh", "-c", "rm -r /var/tmp/many && echo again > /var/tmp/again && cat /var/tmp/again"],
+    );
+    assert_eq!(again.out, "again\n", "{again:?}");
+    home.must(&["destroy", &sandbox]);
+
+    let open = home.create(&[]);
+    let before = entries(home.store());
+    assert_eq!(lines(&home.exec(&open, &make).out), ["files: 6000", "refusal: none"]);
+    assert!(entries(home.store()) >= before + 6000, "these are");
+    home.must(&["destroy", &open]);
+    assert!(eventually(|| entries(home.store()) <= before), "and they go with it");
+}
+
+/// How many names there are below a folder.
+fn entries(folder: &Path) -> u64 {
+    let inside = fs::read_dir(folder).into_iter().flatten().flatten();
+    inside
+        .map(|entry| {
+            1 + if entry.file_type().is_ok_and(|kind| kind.is_dir()) { entries(&entry.path()) } else { 0 }
+        })
+        .sum()
 }
 
 #[test]

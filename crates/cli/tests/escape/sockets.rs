@@ -1,10 +1,13 @@
 //! Sockets: with no network there is no way to the host's, whatever the family.
 
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
@@ -53,25 +56,52 @@ fn there_is_no_route_out() {
     assert!(inside.iter().all(|line| line.ends_with(": ENETUNREACH")), "{inside:#?}");
 }
 
+/// The programs that codex's suite tries, each on a server of the host's that says its name to whoever comes.
 #[test]
 fn tools_that_go_out_do_not() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
+    let ssh = "ssh -v -F none -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null";
     let tools = [
-        format!("exec 3<>/dev/tcp/127.0.0.1/{port}"),
-        format!("curl -sS --noproxy '*' -m 3 http://127.0.0.1:{port}"),
-        format!("wget -q -T 3 -t 1 -O - http://127.0.0.1:{port}"),
-        "getent ahosts example.com".to_owned(),
-        "ping -c 1 -W 1 1.1.1.1".to_owned(),
-        "env -u http_proxy -u HTTPS_PROXY curl -sS -m 3 http://169.254.169.254/".to_owned(),
+        format!("exec 3<>/dev/tcp/127.0.0.1/{port} && cat <&3"),
+        format!("curl -sS --http0.9 --noproxy '*' -m 9 http://127.0.0.1:{port}"),
+        format!("env -u http_proxy -u HTTP_PROXY wget -nv -T 9 -t 1 -O - http://127.0.0.1:{port}"),
+        format!("nc -v -N -w 9 127.0.0.1 {port}"),
+        format!("{ssh} -o ConnectTimeout=9 -p {port} 127.0.0.1 true"),
     ];
+    let home = shared();
     for tool in &tools {
-        let said = shared().run(&[], &["bash", "-c", tool]);
-        assert_ne!(said.code, Some(0), "{tool}: {said:?}");
-        assert_eq!(said.out, "", "{tool}");
+        let said = home.run(&[], &["bash", "-c", &format!("exec 2>&1; {tool}")]);
+        let is_refused = ["refused", "connect to server"].iter().any(|word| said.out.contains(word));
+        assert!(said.code != Some(0) && is_refused && !said.out.contains(NAME), "{tool}: {said:?}");
     }
-    let mut control = std::process::Command::new("bash");
-    assert!(control.args(["-c", &tools[0]]).status().unwrap().success());
+    let visits = std::thread::spawn(move || (0..5).for_each(|_| say_name(&server)));
+    for tool in &tools {
+        let mut outside = std::process::Command::new("bash");
+        let said =
+            crate::harness::said(outside.args(["-c", &format!("exec 2>&1; {tool}")]).stdin(Stdio::null()));
+        assert!(said.out.contains(NAME), "{tool}: {said:?}");
+    }
+    visits.join().unwrap();
+
+    let look_up = |name: &str| home.run(&[], &["getent", "ahosts", name]);
+    let world = look_up("example.com");
+    assert_eq!((world.code, world.out.as_str()), (Some(2), ""), "{world:?}");
+    assert!(look_up("localhost").out.contains("STREAM"), "the control: what needs no network is found");
+}
+
+const NAME: &str = "zeno_escape_server";
+
+/// To one visitor, in words that an SSH client understands and the others pass on.
+fn say_name(server: &TcpListener) {
+    let (mut visitor, _) = server.accept().unwrap();
+    visitor.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    write!(visitor, "SSH-2.0-{NAME}\r\n").unwrap();
+    visitor.shutdown(Shutdown::Write).unwrap();
+    // What they say is taken, lest the connection be reset before they have heard; whether they end in time is theirs.
+    match visitor.read_to_end(&mut Vec::new()) {
+        Ok(_) | Err(_) => {}
+    }
 }
 
 #[test]

@@ -9,8 +9,13 @@ use crate::wait::until;
 fn mistakes_on_the_command_line() {
     let home = Home::new();
     home.create("taken", &[]);
-    let before = home.traces();
-    let shown = |arguments: &[&str]| home.plain(&home.zeno(arguments));
+    let before = home.all_traces();
+    // Each by itself leaves nothing.
+    let shown = |arguments: &[&str]| {
+        let shown = home.plain(&home.zeno(arguments));
+        assert_eq!(home.all_traces(), before, "{arguments:?}");
+        shown
+    };
     insta::assert_snapshot!(shown(&["run", "--colour", "--", "true"]), @"
     ------- stderr -------
     error: unexpected argument '--colour' found
@@ -101,7 +106,6 @@ fn mistakes_on_the_command_line() {
     {"code":"not_found","status":404,"detail":"there is no sandbox `nobody`","hints":["see which there are: `zeno list`"]}
     [exit 6]
     "#);
-    assert_eq!(home.traces(), before);
 }
 
 #[test]
@@ -115,14 +119,26 @@ fn a_workspace_that_vanished() {
     assert!(home.ok(&["status", "box"]).contains("ago, the real folder is gone"));
     assert_eq!(home.exec("box", "cat work/file").out(), "frozen");
     home.ok(&["stop", "box"]);
-    let before = home.traces();
+    let before = home.all_traces();
     insta::assert_snapshot!(home.plain(&home.zeno(&["start", "box"])), @"
     ------- stderr -------
     error: its workspace `FOLDER/yard/work` is gone
       try: put the folder back: the sandbox still has all that it wrote
     [exit 6]
     ");
-    assert_eq!(home.traces(), before);
+    assert_eq!(home.all_traces(), before);
+    // Who stands in it finds it gone, too.
+    let lost = home.zeno_by(
+        &["sh", "-c", "mkdir lost; cd lost; rmdir ../lost; exec \"$@\"", "sh"],
+        &["run", "--", "true"],
+    );
+    insta::assert_snapshot!(home.plain(&lost), @"
+    ------- stderr -------
+    error: cannot tell the current folder
+      because: No such file or directory (os error 2)
+    [exit 125]
+    ");
+    assert_eq!(home.all_traces(), before);
     fs::create_dir(&work).unwrap();
     home.ok(&["start", "box"]);
     assert_eq!(home.exec("box", "cat work/file").out(), "frozen");
@@ -154,7 +170,7 @@ fn a_full_disk_of_zenos_own() {
     home.create("box", &[]);
     let ran = home.exec("box", "dd if=/dev/zero of=/var/tmp/zeno-real-big bs=64k");
     assert!(ran.err().contains("No space left on device"), "{ran}");
-    let before = home.traces();
+    let before = home.all_traces();
     // Whether the store or the sandbox's own files run out first is chance.
     let check = |ran: &Ran, code: i32| {
         assert_eq!(ran.code, code, "{ran}");
@@ -176,7 +192,7 @@ fn a_full_disk_of_zenos_own() {
     for name in made {
         home.ok(&["destroy", &name]);
     }
-    assert_eq!(home.traces(), before);
+    assert_eq!(home.all_traces(), before);
     home.ok(&["destroy", "box"]);
     home.create("again", &[]);
     until("what was given up to be recorded so", || {

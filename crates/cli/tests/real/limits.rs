@@ -44,6 +44,8 @@ fn a_disk_survives_stop_or_says_that_it_does_not() {
     let caveats = home.json(&["get", "box"])["caveats"].clone();
     let volatile = caveats.as_array().unwrap().iter().any(|caveat| caveat["kind"] == "durability");
     assert_eq!(volatile, !is_root(), "{caveats}");
+    let told = if is_root() { "a snapshot copies all of it" } else { "no snapshot can be made of it" };
+    assert!(caveats.to_string().contains(told), "{caveats}");
     home.exec("box", "cd /var/tmp; head -c 3M /dev/urandom > kept; sha256sum kept > sum; chmod 600 kept; rm -f /etc/hostname");
     let before = written(&home, "box");
     assert!((3 * MIB..4 * MIB).contains(&before), "{before}");
@@ -150,6 +152,62 @@ fn a_disk_that_cannot_be_is_refused() {
         assert!(problem["causes"][0].as_str().unwrap().contains(why), "{ran}");
     }
     assert_eq!(home.ok(&["list", "-q"]), "");
+}
+
+/// A file that is deleted while something holds it open takes its room all the same.
+#[test]
+fn what_is_deleted_and_held_open_counts_as_written() {
+    let home = Home::new();
+    home.create("box", &[]);
+    let before = written(&home, "box");
+    let line =
+        "head -c 8M /dev/zero > /var/tmp/held; exec 3< /var/tmp/held 4>> /var/tmp/held; rm /var/tmp/held
+                cd /dev/shm; head -c 4M /dev/zero > memory; exec 5< memory; rm memory
+                exec 6< /etc/passwd; rm /etc/passwd; echo done; sleep 1000";
+    let holding = home.detach("box", line);
+    until("the files to be gone", || {
+        home.ok(&["logs", "--exec", &holding, "box"]).contains("done").then_some(())
+    });
+    let held = written(&home, "box") - before;
+    assert!(
+        (8 * MIB..8 * MIB + MIB / 2).contains(&held),
+        "once, and neither memory nor the machine's: {held}"
+    );
+    home.ok(&["kill", "--signal", "KILL", "box", &holding]);
+    until("the room to be free again", || (written(&home, "box") < before + MIB / 2).then_some(()));
+}
+
+/// Blocks are only reserved, so that nothing has to be written. Their file is deleted, so that no folder shows them.
+#[test]
+fn more_than_the_default_disk_limit_stops_a_sandbox_that_says_so() {
+    let home = Home::new();
+    home.create("box", &[]);
+    let status = home.ok(&["status", "box"]);
+    assert!(status.contains("limit       the default disk limit of 16GiB is soft: "), "{status}");
+    let closed = status.contains("folders that it closed to its own user");
+    assert_eq!(closed, !is_root(), "{status}");
+    home.create("hard", &["--disk", "16MiB"]);
+    let status = home.ok(&["status", "hard"]);
+    assert!(!status.contains("is soft"), "{status}");
+
+    let room = rustix::fs::statvfs(home.path()).unwrap();
+    assert!(room.f_bavail * room.f_frsize > 18 << 30, "this takes 17 GiB of the disk for a moment");
+    let little = home.exec("box", "fallocate -l 1G /var/tmp/zeno-little");
+    assert_eq!(little.code, 0, "{little}");
+    let line = "exec 3> /var/tmp/zeno-fill; rm /var/tmp/zeno-fill; fallocate -l 16G /proc/self/fd/3; echo $?; sleep 1000";
+    let ran = home.exec("box", line);
+    let reason = "it wrote 17.0 GiB, more than the default of 16GiB; `--disk` sets another";
+    assert_eq!((ran.code, ran.out().as_str()), (125, "0\n"), "{ran}");
+    assert_eq!(ran.err(), format!("zeno: the sandbox ended first: {reason}\n"));
+    let stopped = until("it to be stopped", || {
+        Some(home.json(&["get", "box"])).filter(|sandbox| sandbox["state"] == "stopped")
+    });
+    assert_eq!(stopped["reason"], reason);
+    assert_eq!(written(&home, "box") >> 30, 1, "what was held open is gone with who held it");
+    // With that it is below the limit again.
+    home.ok(&["start", "box"]);
+    assert_eq!(home.exec("box", "stat -c %s /var/tmp/zeno-little").out(), "1073741824\n");
+    assert_eq!(home.state("hard"), "ready");
 }
 
 /// Where cgroups cannot be used a limit is refused, with the way out; the suite runs where they can, too, and knows.

@@ -44,6 +44,33 @@ impl Traces {
     }
 }
 
+/// Everything below a folder, by name.
+pub(crate) fn names_below(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut names = BTreeSet::new();
+    walk(folder, &mut |path| {
+        names.insert(path.to_owned());
+    });
+    names
+}
+
+/// What a daemon calls its own cgroups, as far as its launcher is in one.
+pub(crate) fn cgroups_of(daemon: i32) -> BTreeSet<String> {
+    let listed = below(daemon, "zeno-launcher").into_iter().filter_map(|launcher| {
+        let text = fs::read_to_string(format!("/proc/{launcher}/cgroup"));
+        text.ok()
+    });
+    let is_its_own = |name: &&str| name.strip_prefix("zeno-").is_some_and(|name| name.len() == 16);
+    let names =
+        |text: String| text.split(['/', '\n']).filter(is_its_own).map(str::to_owned).collect::<Vec<_>>();
+    listed.flat_map(names).collect()
+}
+
+/// The cgroups of this name, and all below them.
+pub(crate) fn cgroups_named(name: &str) -> BTreeSet<PathBuf> {
+    let folders = names_below(Path::new("/sys/fs/cgroup")).into_iter().filter(|path| path.is_dir());
+    folders.filter(|path| path.components().any(|part| part.as_os_str() == name)).collect()
+}
+
 /// What of this home stands behind a loop device.
 pub(crate) fn loops(home: &Path) -> BTreeSet<String> {
     let devices = fs::read_dir("/sys/block").unwrap().map(Result::unwrap);

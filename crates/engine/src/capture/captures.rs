@@ -102,6 +102,20 @@ impl Captures {
         Ok(())
     }
 
+    /// Pins what is frozen for `holder`, if it is the present state of its workspace: what nobody holds may change or go at
+    /// any moment. `false`: it is not, and nothing is pinned.
+    pub fn adopt_current(&self, holder: impl Into<Holder>, frozen: &Frozen) -> Result<bool, CaptureError> {
+        let holder = holder.into();
+        for (place, part) in frozen.parts.iter().enumerate() {
+            let role = if place == 0 { Role::Work } else { Role::Git };
+            if !self.root(&part.mountpoint, role)?.adopt_current(holder, &part.layers) {
+                self.let_go(holder);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Gives up what `holder` has pinned, and no more: may be called while a freeze is at work.
     pub fn let_go(&self, holder: impl Into<Holder>) {
         self.pins.remove(holder.into());

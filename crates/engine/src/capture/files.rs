@@ -125,10 +125,13 @@ pub(crate) fn open_beneath(root: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> 
 fn open_piece(at: impl AsFd, piece: &[u8]) -> io::Result<OwnedFd> {
     let piece: &[u8] = if piece.is_empty() { b"." } else { piece };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let mut moved_away = 0;
     loop {
         match openat2(&at, piece, DIRECTORY, Mode::empty(), resolve) {
             // The kernel asks to try again when a rename elsewhere got in its way.
             Err(Errno::AGAIN | Errno::INTR) => {}
+            // The folder was moved out of the root while we were on the way to it: something else stands there now.
+            Err(Errno::XDEV) if moved_away < 100 => moved_away += 1,
             other => return Ok(other?),
         }
     }

@@ -8,6 +8,7 @@
 mod absorb;
 mod captures;
 pub(crate) mod copy;
+mod count;
 mod error;
 mod extra;
 pub(crate) mod files;
@@ -80,6 +81,8 @@ pub struct FrozenPart {
 pub struct Progress {
     pub files: u64,
     pub bytes: u64,
+    /// Of a first capture: how many files there are, or about so many, once that is known.
+    pub total: Option<u64>,
 }
 
 /// What a freeze says while it is at work.

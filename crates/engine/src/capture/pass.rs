@@ -242,6 +242,12 @@ impl Pass<'_, '_, '_> {
         if changes_layer {
             self.touched.insert(spot.id);
         }
+        if !matches!(fate, Fate::Dir(_) | Fate::Live) {
+            self.done.files += 1;
+            if self.done.files.is_multiple_of(REPORTED_FILES) {
+                (self.progress)(self.done);
+            }
+        }
         let failed = |source| write_failed(&path, source);
         match fate {
             Fate::Dir(role) => {
@@ -318,12 +324,11 @@ impl Pass<'_, '_, '_> {
     fn give(&mut self, spot: &mut Spot, name: &[u8], seen: &Seen, means: Means) -> io::Result<()> {
         let copy = self.copy_of(spot, name, seen, means)?;
         self.pool.give(copy);
-        self.done.files += 1;
-        self.done.bytes += seen.stat.size;
         Ok(())
     }
 
     fn copy_of(&mut self, spot: &mut Spot, name: &[u8], seen: &Seen, means: Means) -> io::Result<Copy> {
+        self.done.bytes += seen.stat.size;
         let target = self.target(spot)?;
         Ok(Copy {
             dir: spot.id,
@@ -509,6 +514,9 @@ impl Pass<'_, '_, '_> {
         CaptureError::ReadWorkspace { path: self.place.path.join(OsStr::from_bytes(path)), source }
     }
 }
+
+/// One folder may have very many.
+const REPORTED_FILES: u64 = 64;
 
 fn same_folder(known: &Stat, now: &Stat) -> bool {
     (known.mode, known.uid, known.gid, known.mtime, known.ctime)

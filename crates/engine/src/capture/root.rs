@@ -1,9 +1,12 @@
 //! One frozen directory: a worktree, or the git directory it belongs to. Everything about it happens under one lock.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
 
 use model::Caveat;
 use model::mask::NameMask;
@@ -13,13 +16,13 @@ use rustix::fs::Mode;
 use super::absorb::{How, absorb};
 use super::files::{DIRECTORY, remove_tree};
 use super::fit::GitIndex;
-use super::index::{Index, Role};
+use super::index::{DirId, Index, Role};
 use super::journal::{LayerId, Note};
 use super::layer::{Kind, Layer};
 use super::pins::{Holder, Pins};
 use super::place::{EXTRAS, Place};
-use super::state::{SaveWhen, State};
-use super::{CaptureError, Live, Step, pass, report};
+use super::state::{SaveWhen, Scope, State};
+use super::{CaptureError, Live, Progress, Step, count, pass, report};
 
 #[derive(Debug)]
 pub(super) struct Root {
@@ -77,6 +80,17 @@ impl Root {
         let caveats = report::caveats(place, state);
         let masked = report::masked(place, state, &shown);
         Ok(Pinned { generation: state.generation, layers, caveats, masked })
+    }
+
+    /// Pins these layers (newest first) for `holder`, if they are the present ones.
+    pub(super) fn adopt_current(&self, holder: Holder, layers: &[PathBuf]) -> bool {
+        let inner = self.lock();
+        let Some(state) = &inner.state else { return false };
+        let is_current = state.stack.iter().rev().map(|id| inner.place.layer(*id)).eq(layers.iter().cloned());
+        if is_current {
+            self.pins.add(holder, layers);
+        }
+        is_current
     }
 
     /// Which paths differ between `layers` (newest first) and reality.
@@ -149,7 +163,11 @@ impl Inner {
                 break;
             }
             tell(Step::Changing);
-            pass::run(&self.place, &mut state, work, &|progress| tell(Step::Copying(progress)))?;
+            if state.stack.is_empty() {
+                first_pass(&self.place, &mut state, work, tell)?;
+            } else {
+                pass::run(&self.place, &mut state, work, &|progress| tell(Step::Copying(progress)))?;
+            }
         }
         if let Some(git) = git {
             git.fit(&self.place, &mut state)?;
@@ -162,6 +180,28 @@ impl Inner {
         state.save(&self.place, SaveWhen::Long)?;
         Ok((&self.place, self.state.insert(state)))
     }
+}
+
+/// Captures everything, while somebody else counts how much that is. Nobody waits for the count.
+fn first_pass(
+    place: &Place,
+    state: &mut State,
+    work: BTreeMap<DirId, Scope>,
+    tell: &dyn Fn(Step),
+) -> Result<(), CaptureError> {
+    let (total, is_over) = (OnceLock::new(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            if let Some(files) = count::files(place, &is_over) {
+                total.get_or_init(|| files);
+            }
+        });
+        let done = pass::run(place, state, work, &|progress| {
+            tell(Step::Copying(Progress { total: total.get().copied(), ..progress }));
+        });
+        is_over.store(true, Ordering::Relaxed);
+        done
+    })
 }
 
 /// Makes the stack as low as its users allow, and removes what is in no stack and in no use.

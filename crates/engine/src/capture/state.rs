@@ -302,21 +302,33 @@ impl State {
         }
         let path = self.index.path(id);
         let Ok(dir) = open_beneath(&place.root, &path) else { return above };
-        if look(&dir, b".git").is_ok_and(|seen| seen.is_some())
-            && let Some(repository) = Repository::at(&place.path.join(OsStr::from_bytes(&path)), &path)
-        {
-            let repository = Arc::new(repository);
-            self.repositories.insert(path, repository.clone());
-            let gitignore = read_gitignore(&dir);
-            return Some(Arc::new(Rules::of_repository(repository, gitignore.as_deref())));
-        }
-        self.repositories.remove(&path);
-        let above = above?;
-        Some(match read_gitignore(&dir) {
-            Some(text) => Arc::new(Rules::below(&above, &path, &text)),
-            None => above,
-        })
+        let rules = read_rules(place, &dir, &path, above);
+        match rules.as_ref().map(|rules| &rules.repository).filter(|repository| repository.prefix == path) {
+            Some(repository) => self.repositories.insert(path, repository.clone()),
+            None => self.repositories.remove(&path),
+        };
+        rules
     }
+}
+
+/// The ignore rules that hold in a directory, below one with the rules `above`.
+pub(super) fn read_rules(
+    place: &Place,
+    dir: &OwnedFd,
+    path: &[u8],
+    above: Option<Arc<Rules>>,
+) -> Option<Arc<Rules>> {
+    if look(dir, b".git").is_ok_and(|seen| seen.is_some())
+        && let Some(repository) = Repository::at(&place.path.join(OsStr::from_bytes(path)), path)
+    {
+        let gitignore = read_gitignore(dir);
+        return Some(Arc::new(Rules::of_repository(Arc::new(repository), gitignore.as_deref())));
+    }
+    let above = above?;
+    Some(match read_gitignore(dir) {
+        Some(text) => Arc::new(Rules::below(&above, path, &text)),
+        None => above,
+    })
 }
 
 /// When is saving worth its while?

@@ -1,5 +1,6 @@
 //! The real thing: real files, real overlays, real git.
 
+mod copied;
 mod crash;
 mod edits;
 mod fit;
@@ -27,7 +28,11 @@ pub(super) struct Lab {
 
 impl Lab {
     pub(super) fn new() -> Self {
-        let live = live_here();
+        Self::showing(live_here())
+    }
+
+    /// One whose ignored folders are shown in this way.
+    pub(super) fn showing(live: Live) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
         let captures = open(&dir.path().join("store"), live);

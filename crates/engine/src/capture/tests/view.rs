@@ -3,8 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::AtomicBool;
 
-use super::super::{FROZEN_ROOT, Frozen, Live, Step};
+use model::SandboxId;
+
+use super::super::index::Role;
+use super::super::place::Place;
+use super::super::{FROZEN_ROOT, Frozen, Live, Step, count};
 use super::tree::{assert_same, reality};
 use super::{Lab, git};
 
@@ -53,7 +58,10 @@ pub(super) fn check(lab: &Lab, frozen: &Frozen, script: &str, expected: &str) {
 }
 
 pub(super) fn repository() -> Lab {
-    let lab = Lab::new();
+    repository_in(Lab::new())
+}
+
+pub(super) fn repository_in(lab: Lab) -> Lab {
     lab.git(&["init"]);
     lab.write(".gitignore", "node_modules/\ntarget\n*.log\n");
     lab.write("src/main.rs", "fn main() {}\n");
@@ -141,6 +149,34 @@ fn rules_that_change_are_followed() {
     lab.write(".git/info/exclude", "web\n");
     let (_, frozen) = lab.freeze();
     check(&lab, &frozen, "git status --short", " M .gitignore\n?? small.log\n?? target/");
+}
+
+/// Of everything that a capture treats in a way of its own, in every way in which ignored folders are shown.
+#[test]
+fn what_is_counted_beforehand_is_what_is_captured() {
+    for live in [super::live_here(), Live::Copy] {
+        let lab = repository();
+        lab.write(".env", "SECRET=1\n");
+        lab.write("vendor/inner/.gitignore", "*.tmp\nbuild\n");
+        lab.write("vendor/inner/a.tmp", "");
+        lab.write("vendor/inner/build/b", "");
+        std::os::unix::fs::symlink("nowhere", lab.path("link")).unwrap();
+        std::fs::hard_link(lab.path("small.log"), lab.path("vendor/same")).unwrap();
+        let captures = super::open(&lab.outside("counted"), live);
+        let seen = std::cell::Cell::new(0);
+        let tell = |step| {
+            if let Step::Copying(progress) = step {
+                seen.set(progress.files.max(seen.get()));
+            }
+        };
+        captures.freeze(&lab.work(), SandboxId::from_bits(1), &[], &tell).unwrap();
+        let place =
+            Place::open(&lab.work(), Role::Work, live, &super::masks(), &lab.outside("place")).unwrap();
+        let counted = count::files(&place, &AtomicBool::new(false));
+        assert!(seen.get() > 20, "{seen:?}");
+        assert_eq!(counted, Some(seen.get()), "{live:?}");
+        assert_eq!(count::files(&place, &AtomicBool::new(true)), None, "given up");
+    }
 }
 
 #[test]
