@@ -1,25 +1,29 @@
-//! Where the user stands: folder, environment, umask. Read only by the verbs that hand it to a sandbox.
+//! Who asks and where they stand: folder, environment, umask. Read only by the verbs that hand it to a sandbox.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use model::exec::{Context, Text, Variable};
 use model::mask::Masks;
+use model::sandbox::Actor;
 
 use crate::failure::Failure;
+use crate::invocation::Invocation;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) env: Vec<Variable>,
     pub(crate) cwd: PathBuf,
     pub(crate) umask: Option<u32>,
+    /// Who asks, where the command line does not say so.
+    pub(crate) actor: Actor,
 }
 
 impl Caller {
-    pub(crate) fn read() -> Result<Self, Failure> {
+    pub(crate) fn read(invocation: &Invocation) -> Result<Self, Failure> {
         let cwd = std::env::current_dir().map_err(Failure::Cwd)?;
         let status = fs::read_to_string("/proc/self/status").map_err(Failure::Umask)?;
-        Ok(Self { env: model::env::variables(), cwd, umask: umask(&status) })
+        Ok(Self { env: model::env::variables(), cwd, umask: umask(&status), actor: invocation.actor()? })
     }
 
     /// The caller's value of a variable, masked or not: naming it on the command line is consent.
@@ -63,13 +67,17 @@ fn umask(status: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use model::env::Environment;
+
     use super::*;
+    use crate::invocation::Form;
 
     #[test]
     fn the_umask_is_octal_and_this_kernel_tells_it() {
         assert_eq!(umask("Name:\tx\nUmask:\t0027\n"), Some(0o027));
         assert_eq!(umask("Name:\tx\n"), None);
-        assert!(Caller::read().unwrap().umask.is_some());
+        let invocation = Invocation { environment: Environment::default(), form: Form::Json };
+        assert!(Caller::read(&invocation).unwrap().umask.is_some());
     }
 
     #[test]
@@ -77,7 +85,7 @@ mod tests {
         let variable = |name: &str| Variable { name: name.into(), value: "x".into() };
         let env =
             vec![variable("PATH"), variable("SSH_AUTH_SOCK"), variable("TMUX_PANE"), variable("EDITOR")];
-        let caller = Caller { env, cwd: "/src".into(), umask: Some(0o22) };
+        let caller = Caller { env, cwd: "/src".into(), umask: Some(0o22), actor: Actor::Adm };
         let expected = Context {
             env: vec![variable("PATH"), variable("EDITOR")],
             cwd: "/src".into(),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use model::exec::{ExecRequest, RunRequest, Text, Variable, Window};
 use model::limits::Limits;
+use model::net::{NewSecret, SecretFor, SecretValue};
 use model::sandbox::{CreateRequest, WorkspaceChoice};
 
 use crate::args::command::{CommandArgs, ContextArgs, EnvArg, StreamArgs};
@@ -122,15 +123,28 @@ fn sandbox(typed: &SandboxArgs, caller: &Caller) -> Result<CreateRequest, Failur
     Ok(CreateRequest {
         name: typed.name.clone(),
         workspace,
-        net: typed.net.unwrap_or_default(),
+        net: typed.net.clone().unwrap_or_default(),
         limits: limits(&typed.limits),
         unmask: typed.unmask.clone(),
+        secrets: secrets(&typed.secrets, caller)?,
         nested: typed.nested,
         labels: labels(&typed.labels),
-        actor: typed.actor.unwrap_or_default(),
+        actor: typed.actor.unwrap_or(caller.actor),
         consumer: typed.consumer.clone(),
         ..CreateRequest::default()
     })
+}
+
+/// Secrets with their values, which are the caller's own variables.
+pub(crate) fn secrets(typed: &[SecretFor], caller: &Caller) -> Result<Vec<NewSecret>, Failure> {
+    let secret = |secret: &SecretFor| {
+        let missing = || Failure::NoSecret { name: secret.name.clone() };
+        let variable = caller.variable(&secret.name.as_str().into()).ok_or_else(missing)?;
+        let value = String::from_utf8(variable.value.0.clone()).map_err(|_not_text| missing())?;
+        let value = SecretValue::new(value);
+        Ok(NewSecret { name: secret.name.clone(), hosts: secret.hosts.clone(), value })
+    };
+    typed.iter().map(secret).collect()
 }
 
 pub(crate) fn limits(typed: &LimitArgs) -> Limits {

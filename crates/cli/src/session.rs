@@ -3,10 +3,8 @@
 mod input;
 mod stream;
 
-use std::convert::Infallible;
-
-use model::Sandbox;
-use model::exec::{FrameKind, Outcome};
+use model::exec::{Exec, FrameKind, Outcome, Window};
+use model::{ExecId, Sandbox};
 use serde::de::DeserializeOwned;
 use server::client::ClientError;
 use tokio::sync::mpsc;
@@ -14,11 +12,12 @@ use tokio::sync::mpsc;
 use crate::api::{Conversation, Incoming, Outgoing};
 use crate::failure::Failure;
 use crate::invocation::Form;
+use crate::keys::{DetachKeys, Typed};
 use crate::progress::Waiting;
 use crate::request::Streams;
-use crate::terminal::RawMode;
+use crate::terminal::{self, Input, RawMode, Terminals};
 
-use self::input::Stdin;
+use self::input::{Stdin, Typing};
 use self::stream::Streaming;
 
 /// How a conversation came to its end.
@@ -27,23 +26,39 @@ pub(crate) enum Ending {
     Command(Outcome),
     /// The user insisted on leaving: two interrupts within a second.
     Left,
+    /// The user left by the keys for it, and the command goes on. It has no number yet if it had not started.
+    Detached(Option<ExecId>),
 }
 
 /// What the conversation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Topic {
-    /// A command in a sandbox that is made for it and is gone afterwards.
+pub(crate) enum Topic<'a> {
+    /// A command in a sandbox that is made for it and is gone afterwards, or as soon as nobody is there.
     Throwaway,
-    /// A command in a sandbox that stays.
-    Command,
-    /// A command that already runs.
-    Joined,
+    /// A command in a sandbox that stays, and the keys that leave it running.
+    Command(&'a DetachKeys),
+    /// The same of one that already runs.
+    Joined(&'a DetachKeys),
+}
+
+impl Topic<'_> {
+    /// The keys to look out for. Only a person has keys: from a pipe the same bytes mean themselves.
+    fn keys(self, streams: Streams) -> DetachKeys {
+        match self {
+            Self::Command(keys) | Self::Joined(keys)
+                if streams.tty.is_some() && Terminals::look().stdin == Input::Terminal =>
+            {
+                keys.clone()
+            }
+            Self::Throwaway | Self::Command(_) | Self::Joined(_) => DetachKeys::none(),
+        }
+    }
 }
 
 /// Talks until the end. What is learnt of a sandbox made on the way is put into `sandbox`, however it ends.
 pub(crate) async fn talk(
     conversation: Conversation,
-    topic: Topic,
+    topic: Topic<'_>,
     streams: Streams,
     form: Form,
     sandbox: &mut Option<Sandbox>,
@@ -52,32 +67,57 @@ pub(crate) async fn talk(
     let (controls, control) = mpsc::channel(16);
     let stdin = streams.stdin.then(Stdin::read).transpose().map_err(Failure::Stdin)?;
     let watched = input::Watched::listen(streams.tty.is_some()).map_err(Failure::Signals)?;
-    tokio::select! {
-        ending = listen(incoming, topic, streams, form, sandbox) => ending,
-        () = watched.forward(controls) => Ok(Ending::Left),
-        never = speak(outgoing, stdin, control) => match never {},
+    if let (Topic::Joined(_), Some(_)) = (topic, streams.tty) {
+        fit_window(&controls);
     }
+    let typing = Typing::new(stdin, topic.keys(streams));
+    let mut heard = Heard { sandbox, exec: None };
+    tokio::select! {
+        ending = listen(incoming, topic, streams, form, &mut heard) => ending,
+        () = watched.forward(controls) => Ok(Ending::Left),
+        () = speak(outgoing, typing, control) => Ok(Ending::Detached(heard.exec)),
+    }
+}
+
+/// Gives the command the size of our terminal. A size of its own first: only one that changes makes a program draw its
+/// screen again, and ours is empty.
+fn fit_window(controls: &mpsc::Sender<Control>) {
+    let Some(window) = terminal::window() else { return };
+    let other = Window { rows: window.rows.saturating_add(1), ..window };
+    for window in [other, window] {
+        controls
+            .try_send(Control::Resize(window))
+            .expect("the queue is empty yet, and its other end is held");
+    }
+}
+
+/// What is learnt on the way, however it ends.
+struct Heard<'a> {
+    /// The sandbox that was made for it.
+    sandbox: &'a mut Option<Sandbox>,
+    /// The number of the command.
+    exec: Option<ExecId>,
 }
 
 /// What goes to the command besides its input.
 #[derive(Debug)]
 enum Control {
     Signal(crate::signal::SignalNumber),
-    Resize(model::exec::Window),
+    Resize(Window),
 }
 
 async fn listen(
     mut incoming: Incoming,
-    topic: Topic,
+    topic: Topic<'_>,
     streams: Streams,
     form: Form,
-    sandbox: &mut Option<Sandbox>,
+    heard: &mut Heard<'_>,
 ) -> Result<Ending, Failure> {
     let mut waiting = Waiting::begin("starting");
     let mut streaming = Streaming::new(form);
     let mut raw = None;
     let mut outcome = None;
-    if topic == Topic::Joined {
+    if let Topic::Joined(_) = topic {
         waiting.end();
         raw = raw_mode(streams)?;
     }
@@ -92,7 +132,9 @@ async fn listen(
                 if raw.is_none() {
                     raw = raw_mode(streams)?;
                 }
-                streaming.started(decode(&payload)?)?;
+                let exec: Exec = decode(&payload)?;
+                heard.exec = Some(exec.id);
+                streaming.started(exec)?;
             }
             FrameKind::Stdout => streaming.stdout(&payload).await?,
             FrameKind::Stderr => streaming.stderr(&payload).await?,
@@ -100,7 +142,7 @@ async fn listen(
                 let ended: Outcome = decode(&payload)?;
                 streaming.ended(&ended)?;
                 match topic {
-                    Topic::Command | Topic::Joined => return Ok(Ending::Command(ended)),
+                    Topic::Command(_) | Topic::Joined(_) => return Ok(Ending::Command(ended)),
                     Topic::Throwaway => outcome = Some(ended),
                 }
             }
@@ -113,7 +155,7 @@ async fn listen(
             FrameKind::Answer => {
                 let made: Sandbox = decode(&payload)?;
                 streaming.sandbox(&made)?;
-                *sandbox = Some(made);
+                *heard.sandbox = Some(made);
             }
             FrameKind::Stdin | FrameKind::Resize | FrameKind::Signal | FrameKind::Request => {
                 return Err(Failure::WrongFrame);
@@ -127,34 +169,26 @@ fn raw_mode(streams: Streams) -> Result<Option<RawMode<'static>>, Failure> {
     if streams.tty.is_some() { RawMode::of_stdin().map_err(Failure::Terminal) } else { Ok(None) }
 }
 
-/// Sends until it cannot any more. Whoever listens learns why, so this side only falls silent.
-async fn speak(
-    mut outgoing: Outgoing,
-    mut stdin: Option<Stdin>,
-    mut control: mpsc::Receiver<Control>,
-) -> Infallible {
+/// Sends until the user leaves. When it cannot any more, whoever listens learns why, so this side only falls silent.
+async fn speak(mut outgoing: Outgoing, mut typing: Typing, mut control: mpsc::Receiver<Control>) {
     loop {
-        let (kind, payload) = tokio::select! {
-            Some(control) = control.recv() => control.frame(),
-            bytes = next_input(&mut stdin) => (FrameKind::Stdin, bytes),
+        let (frame, leaves) = tokio::select! {
+            // In this order, so that what is typed first meets a window that fits.
+            biased;
+            Some(control) = control.recv() => (Some(control.frame()), false),
+            typed = typing.next() => match typed {
+                Typed::On(bytes) => (Some((FrameKind::Stdin, bytes)), false),
+                Typed::Leave(bytes) => ((!bytes.is_empty()).then_some((FrameKind::Stdin, bytes)), true),
+            },
         };
-        if outgoing.send(kind, &payload).await.is_err() {
+        if let Some((kind, payload)) = frame
+            && outgoing.send(kind, &payload).await.is_err()
+        {
             return std::future::pending().await;
         }
-    }
-}
-
-/// The next piece of input; an empty one, once, at its end.
-async fn next_input(stdin: &mut Option<Stdin>) -> Vec<u8> {
-    match stdin {
-        Some(pieces) => {
-            let bytes = pieces.next().await;
-            if bytes.is_none() {
-                *stdin = None;
-            }
-            bytes.unwrap_or_default()
+        if leaves {
+            return;
         }
-        None => std::future::pending().await,
     }
 }
 

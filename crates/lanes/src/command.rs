@@ -40,7 +40,7 @@ pub(crate) async fn hear(
     log: &Path,
 ) -> Result<Ran, CommandError> {
     let began = Instant::now();
-    let Conversation { stream, memory } = conversation;
+    let Conversation { stream, hindsight } = conversation;
     let (read, write) = stream.into_split();
     let mut log = Log::create(log).await.map_err(CommandError::Log)?;
     let feed = async {
@@ -65,7 +65,7 @@ pub(crate) async fn hear(
     };
     let duration = began.elapsed();
     let written = log.finish().await.map_err(CommandError::Log)?;
-    Ok(Ran { exit: memory.judge(exit), duration, written })
+    Ok(Ran { exit: hindsight.judge(exit), duration, written })
 }
 
 async fn feed(

@@ -9,6 +9,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use model::exec::Text;
 use model::units::{Size, Span};
 
+use crate::keys::DetachKeys;
+
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Command")]
 pub(crate) struct CommandArgs {
@@ -53,6 +55,15 @@ pub(crate) struct StreamArgs {
     /// Run on pipes, even at a terminal
     #[arg(short = 'T', long)]
     pub(crate) no_tty: bool,
+}
+
+/// A terminal that can be left while its command goes on.
+#[derive(Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Command")]
+pub(crate) struct LeaveArgs {
+    /// Keys that leave the terminal and let the command go on if its sandbox stays, or none
+    #[arg(long, value_name = "KEYS", default_value = DetachKeys::DEFAULT)]
+    pub(crate) detach_keys: DetachKeys,
 }
 
 /// `K=V`, or `K` for the caller's own value.

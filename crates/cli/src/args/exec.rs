@@ -3,13 +3,14 @@
 use clap::Args;
 use model::ExecId;
 
-use super::command::{CommandArgs, ContextArgs};
+use super::command::{CommandArgs, ContextArgs, LeaveArgs};
 use super::which::Which;
 use crate::signal::SignalNumber;
 
 /// Run a command in a sandbox
 ///
-/// Exits with the command's own code, as `zeno run` does.
+/// Exits with the command's own code, as `zeno run` does. On a terminal, ctrl-p ctrl-q leaves it running: `zeno attach`
+/// comes back to it.
 #[derive(Debug, PartialEq, Eq, Args)]
 #[command(
     override_usage = "zeno exec [OPTIONS] <SANDBOX> [--] <CMD>...",
@@ -26,12 +27,15 @@ pub(crate) struct Exec {
     #[arg(short, long)]
     pub(crate) detach: bool,
     #[command(flatten)]
+    pub(crate) leave: LeaveArgs,
+    #[command(flatten)]
     pub(crate) command: CommandArgs,
 }
 
 /// Open a shell in a sandbox
 ///
-/// Starts your own shell ($SHELL) as a login shell, on a terminal.
+/// Starts your own shell ($SHELL) as a login shell, on a terminal. ctrl-p ctrl-q leaves it running: `zeno attach` comes
+/// back to it.
 #[derive(Debug, PartialEq, Eq, Args)]
 #[command(after_long_help = "Examples:
   zeno shell web
@@ -41,11 +45,13 @@ pub(crate) struct Shell {
     pub(crate) sandbox: Which,
     #[command(flatten)]
     pub(crate) context: ContextArgs,
+    #[command(flatten)]
+    pub(crate) leave: LeaveArgs,
 }
 
 /// Join a running command
 ///
-/// Shows its output from now on and hands on standard input and signals.
+/// Shows its output from now on and hands on standard input and signals. One on a terminal gets the size of this one.
 #[derive(Debug, PartialEq, Eq, Args)]
 #[command(after_long_help = "Examples:
   zeno execs web
@@ -55,6 +61,8 @@ pub(crate) struct Attach {
     pub(crate) sandbox: Which,
     /// Number of the command, as in `zeno execs`
     pub(crate) exec: ExecId,
+    #[command(flatten)]
+    pub(crate) leave: LeaveArgs,
 }
 
 /// List the commands of a sandbox

@@ -16,8 +16,8 @@ use super::which::Which;
 ///
 /// By default everything in the workspace that git does not ignore. Where the same file changed here meanwhile, text is
 /// merged if it can be; what cannot is a conflict, and nothing is changed. Git's own folders, masked files, devices and
-/// set-user-id bits are never promoted. Commits made inside arrive as refs/zeno/SANDBOX/..., and no ref of yours is
-/// touched. What was there before is kept for `zeno undo`.
+/// set-user-id bits are never promoted. Commits and stashes made inside arrive as refs/zeno/SANDBOX/..., also those of
+/// submodules, and no ref of yours is touched. What was there before is kept for `zeno undo`.
 ///
 /// `--to` goes on from there, through the stages of zeno.yaml as it is here, not as the sandbox has it. Their commands run
 /// on this machine, in the worktree, with your environment. One that does not pass is taken back by its `rollback`, and
@@ -50,7 +50,7 @@ pub(crate) struct Promote {
     /// Leave commits made inside where they are; `--paths` leaves them, too
     #[arg(long)]
     pub(crate) no_commits: bool,
-    /// Promote, too, what executes here by itself: editor tasks, .envrc, hooks of tools
+    /// Promote, too, what executes here by itself: editor tasks, .envrc, hooks of tools; it is recorded
     #[arg(long)]
     pub(crate) allow_executes: bool,
     /// First run this on a copy of the sealed state, besides the checks of zeno.yaml, unless all of them passed on exactly
@@ -60,7 +60,7 @@ pub(crate) struct Promote {
     /// Promote although the checks of zeno.yaml have not passed; it is recorded
     #[arg(long)]
     pub(crate) force: bool,
-    /// Who asks: a person, an agent or automation
+    /// Who asks: a person, an agent or automation; else ZENO_ACTOR, or what it looks like
     #[arg(long, value_parser = PossibleValuesParser::new(["adm", "agt", "atm"]).map(|text| actor(&text)))]
     pub(crate) actor: Option<Actor>,
 }
@@ -111,7 +111,7 @@ pub(crate) struct Undo {
     /// Leave this stage as it is: do not run its rollback (repeatable)
     #[arg(long = "leave-stage", value_name = "STAGE")]
     pub(crate) leave_stages: Vec<Name>,
-    /// Who asks: a person, an agent or automation
+    /// Who asks: a person, an agent or automation; else ZENO_ACTOR, or what it looks like
     #[arg(long, value_parser = PossibleValuesParser::new(["adm", "agt", "atm"]).map(|text| actor(&text)))]
     pub(crate) actor: Option<Actor>,
 }

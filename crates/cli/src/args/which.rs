@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use model::{PromotionId, SandboxId};
+use model::{Name, PromotionId, RaceId, SandboxId};
 
 /// An id, a name or the beginning of an id; the daemon finds the sandbox. `sandbox:x` says outright that a
 /// sandbox is meant.
@@ -11,6 +11,18 @@ use model::{PromotionId, SandboxId};
 pub(crate) struct Which(String);
 
 impl Which {
+    /// The same, or `RACE/x`: the candidate `x` of a race. The daemon knows no such name: whoever takes it looks it up.
+    pub(crate) fn or_candidate(text: &str) -> Result<Self, BadWhich> {
+        let candidate = Self(text.to_owned());
+        if candidate.candidate().is_some() { Ok(candidate) } else { text.parse() }
+    }
+
+    /// The candidate of a race that it names, if it does.
+    pub(crate) fn candidate(&self) -> Option<(RaceId, Name)> {
+        let (race, name) = self.0.split_once('/')?;
+        Some((race.parse().ok()?, name.parse().ok()?))
+    }
+
     /// The promotion it names, if it is the whole id of one.
     pub(crate) fn promotion(&self) -> Option<PromotionId> {
         self.0.parse().ok()
@@ -58,7 +70,11 @@ mod tests {
         assert_eq!("sandbox:web".parse::<Which>().unwrap(), Which("web".to_owned()));
         assert_eq!("sbk3v7q2m4x6ab".parse::<Which>().unwrap(), Which("sbk3v7q2m4x6ab".to_owned()));
         for bad in ["", "sandbox:", "a/b", "A", "a b"] {
-            assert!(bad.parse::<Which>().is_err(), "{bad}");
+            assert!(bad.parse::<Which>().is_err() && Which::or_candidate(bad).is_err(), "{bad}");
         }
+        let race = RaceId::from_bits(1);
+        let candidate = Which::or_candidate(&format!("{race}/right")).unwrap();
+        assert_eq!(candidate.candidate(), Some((race, "right".parse().unwrap())));
+        assert_eq!(Which::or_candidate("web").unwrap().candidate(), None);
     }
 }

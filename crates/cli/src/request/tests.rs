@@ -17,7 +17,7 @@ fn variable(name: &str, value: &str) -> Variable {
 fn caller() -> Caller {
     let env =
         vec![variable("PATH", "/bin"), variable("TERM", "xterm"), variable("SSH_AUTH_SOCK", "/run/agent")];
-    Caller { env, cwd: "/src/app".into(), umask: Some(0o022) }
+    Caller { env, cwd: "/src/app".into(), umask: Some(0o022), actor: Actor::Adm }
 }
 
 fn context() -> Context {
@@ -51,7 +51,7 @@ fn run_of(line: &str, terminals: Terminals) -> RunRequest {
 
 fn plain(argv: &[&str]) -> RunRequest {
     RunRequest {
-        create: CreateRequest { context: context(), ..CreateRequest::default() },
+        create: CreateRequest { context: context(), actor: Actor::Adm, ..CreateRequest::default() },
         exec: ExecRequest {
             argv: argv.iter().map(|word| Text::from(*word)).collect(),
             stdin: true,
@@ -91,6 +91,7 @@ fn every_flag_of_run() {
                 best_effort: true,
             },
             unmask: vec!["~/.npmrc".to_owned()],
+            secrets: Vec::new(),
             nested: true,
             context: context(),
             labels: [("a", "b"), ("c", "")].map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
@@ -154,6 +155,7 @@ fn what_create_is_given_holds_for_the_whole_sandbox() {
             umask: Some(0o022),
             user: Some("web".to_owned()),
         },
+        actor: Actor::Adm,
         ..CreateRequest::default()
     };
     assert_eq!(create(&typed, &caller()).unwrap(), expected);

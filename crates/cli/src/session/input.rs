@@ -11,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::Control;
+use crate::keys::{DetachKeys, Lookout, Typed};
 use crate::output;
 use crate::signal::SignalNumber;
 use crate::terminal;
@@ -40,6 +41,47 @@ impl Stdin {
     /// The next piece; `None` at its end.
     pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
         self.pieces.recv().await
+    }
+}
+
+/// What is typed, on its way to the command.
+#[derive(Debug)]
+pub(super) struct Typing {
+    /// Absent at its end.
+    stdin: Option<Stdin>,
+    lookout: Lookout,
+}
+
+impl Typing {
+    pub(super) fn new(stdin: Option<Stdin>, keys: DetachKeys) -> Self {
+        Self { stdin, lookout: Lookout::new(keys) }
+    }
+
+    /// The next piece; an empty one, once, at the end.
+    pub(super) async fn next(&mut self) -> Typed {
+        let Some(stdin) = &mut self.stdin else { return std::future::pending().await };
+        loop {
+            let piece = if self.lookout.holds_back() {
+                match tokio::time::timeout(HELD_BACK, stdin.next()).await {
+                    Ok(piece) => piece,
+                    Err(_nothing_more) => return Typed::On(self.lookout.let_go()),
+                }
+            } else {
+                stdin.next().await
+            };
+            let typed = match piece {
+                Some(piece) => self.lookout.see(piece),
+                None if self.lookout.holds_back() => Typed::On(self.lookout.let_go()),
+                None => {
+                    self.stdin = None;
+                    return Typed::On(Vec::new());
+                }
+            };
+            // All of it is held back. Handed on it would be the end of input.
+            if typed != Typed::On(Vec::new()) {
+                return typed;
+            }
+        }
     }
 }
 
@@ -118,5 +160,7 @@ impl Watched {
 
 /// As much as a pipe holds.
 const PIECE: usize = 64 << 10;
+/// How long the second of the keys to leave may take; then the first was meant for the command.
+const HELD_BACK: Duration = Duration::from_secs(1);
 /// Two interrupts within this time mean: away from here.
 const INSISTENCE: Duration = Duration::from_secs(1);

@@ -1,5 +1,8 @@
 //! `zeno exec`, and how a command's end becomes an exit code.
 
+use std::fmt::Display;
+
+use model::ExecId;
 use model::exec::{Outcome, Text};
 
 use crate::api::Api;
@@ -16,7 +19,7 @@ use crate::signal::SignalNumber;
 use crate::terminal::Terminals;
 
 pub(crate) async fn exec(typed: &Exec, invocation: &Invocation) -> Result<u8, Failure> {
-    let caller = Caller::read()?;
+    let caller = Caller::read(invocation)?;
     let streams = if typed.detach {
         Streams::detached(&typed.command.streams)
     } else {
@@ -31,8 +34,9 @@ pub(crate) async fn exec(typed: &Exec, invocation: &Invocation) -> Result<u8, Fa
         return Ok(DONE);
     }
     let conversation = api.exec(&typed.sandbox, &request).await?;
-    let ending = session::talk(conversation, Topic::Command, streams, invocation.form, &mut None).await?;
-    Ok(exit_code(&ending))
+    let topic = Topic::Command(&typed.leave.detach_keys);
+    let ending = session::talk(conversation, topic, streams, invocation.form, &mut None).await?;
+    Ok(exit_code(&ending, &typed.sandbox))
 }
 
 /// Where commands in the sandbox start: asked for only when a relative folder has to be joined to it.
@@ -48,7 +52,7 @@ pub(super) async fn folder_to_join(
 }
 
 /// The command's own code, or what a shell would say; why it is not its own is told on standard error.
-pub(super) fn exit_code(ending: &Ending) -> u8 {
+pub(super) fn exit_code(ending: &Ending, sandbox: &impl Display) -> u8 {
     match ending {
         Ending::Command(outcome) => {
             if let Some(reason) = told(outcome) {
@@ -58,6 +62,20 @@ pub(super) fn exit_code(ending: &Ending) -> u8 {
             outcome.exit_code().to_le_bytes()[0]
         }
         Ending::Left => 128 + SignalNumber::INT.0.to_le_bytes()[0],
+        Ending::Detached(exec) => {
+            // Where the cursor stands is the command's affair.
+            output::note(&format!("\n{}\n", left_running(*exec, sandbox)));
+            DONE
+        }
+    }
+}
+
+fn left_running(exec: Option<ExecId>, sandbox: &impl Display) -> String {
+    match exec {
+        Some(exec) => {
+            format!("left running: {exec} (zeno attach {sandbox} {exec}, zeno kill {sandbox} {exec})")
+        }
+        None => format!("left running (zeno execs {sandbox})"),
     }
 }
 
@@ -92,8 +110,16 @@ mod tests {
             (ended("destroyed"), 125),
         ];
         for (outcome, code) in cases {
-            assert_eq!(exit_code(&Ending::Command(outcome)), code);
+            assert_eq!(exit_code(&Ending::Command(outcome), &"web"), code);
         }
-        assert_eq!(exit_code(&Ending::Left), 130);
+        assert_eq!(exit_code(&Ending::Left, &"web"), 130);
+        assert_eq!(exit_code(&Ending::Detached(Some(ExecId(3))), &"web"), 0);
+    }
+
+    #[test]
+    fn who_leaves_is_told_the_way_back() {
+        let told = left_running(Some(ExecId(3)), &"web");
+        assert_eq!(told, "left running: 3 (zeno attach web 3, zeno kill web 3)");
+        assert_eq!(left_running(None, &"web"), "left running (zeno execs web)");
     }
 }

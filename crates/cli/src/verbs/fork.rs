@@ -16,7 +16,7 @@ pub(crate) async fn fork(typed: &Fork, invocation: &Invocation) -> Result<u8, Fa
         count: typed.count,
         name: typed.name.clone(),
         labels: labels(&typed.labels),
-        ..ForkRequest::default()
+        actor: invocation.actor()?,
     };
     let api = invocation.api().await?;
     let forks = Waiting::begin("forking").watch(api.fork(&typed.sandbox, &request)).await?;

@@ -10,7 +10,7 @@ use crate::invocation::Invocation;
 use crate::render::walk as render;
 
 pub(crate) async fn promote(typed: &Promote, invocation: &Invocation) -> Result<u8, Failure> {
-    let request = request_of(typed, &Caller::read()?);
+    let request = request_of(typed, &Caller::read(invocation)?);
     let start = match typed.sandbox.promotion() {
         Some(id) if is_plain(&request) => Start::Promotion(id),
         Some(_) => return Err(Failure::PromotedAlready),
@@ -32,7 +32,7 @@ fn request_of(typed: &Promote, caller: &Caller) -> PromoteRequest {
         commands: typed.commands.clone(),
         unjudged: Unjudged::Refuse,
         force: typed.force,
-        actor: typed.actor.unwrap_or_default(),
+        actor: typed.actor.unwrap_or(caller.actor),
         to: typed.to.clone(),
         approved: Default::default(),
         context: caller.whole_context(),

@@ -25,7 +25,7 @@ use crate::render::{race as render, walk as render_walk};
 use crate::request;
 
 pub(crate) async fn race(typed: &args::Race, invocation: &Invocation) -> Result<u8, Failure> {
-    let caller = Caller::read()?;
+    let caller = Caller::read(invocation)?;
     let request = request_of(typed, &caller)?;
     let api = invocation.api().await?;
     let lines = Waiting::begin("freezing the state to start from").watch(api.race(&request)).await?;
@@ -43,6 +43,7 @@ pub(crate) async fn race(typed: &args::Race, invocation: &Invocation) -> Result<
                 // What it won by: merged with what changed here meanwhile, it has to pass that again.
                 commands: typed.commands.clone(),
                 context: caller.whole_context(),
+                actor: caller.actor,
                 ..PromoteRequest::default()
             };
             let which = Which::from(sandbox);
@@ -164,8 +165,9 @@ fn request_of(typed: &args::Race, caller: &Caller) -> Result<RaceRequest, Failur
         from: typed.from.clone(),
         create: CreateRequest {
             context: caller.context(),
-            net: typed.net.unwrap_or_default(),
+            net: typed.net.clone().unwrap_or_default(),
             limits: request::limits(&typed.limits),
+            actor: caller.actor,
             ..CreateRequest::default()
         },
         candidates: tries.chain(others).collect::<Result<_, Failure>>()?,
@@ -174,6 +176,7 @@ fn request_of(typed: &args::Race, caller: &Caller) -> Result<RaceRequest, Failur
         pick: typed.pick.unwrap_or(default),
         timeout: typed.timeout,
         parallel: typed.parallel,
+        actor: caller.actor,
         ..RaceRequest::default()
     })
 }

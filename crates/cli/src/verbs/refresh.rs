@@ -11,7 +11,7 @@ use crate::render::refresh;
 
 pub(crate) async fn refresh(typed: &Refresh, invocation: &Invocation) -> Result<u8, Failure> {
     let resolutions = resolutions(&typed.on_conflict);
-    let request = RefreshRequest { resolutions, dry_run: typed.dry_run, ..RefreshRequest::default() };
+    let request = RefreshRequest { resolutions, dry_run: typed.dry_run, actor: invocation.actor()? };
     let api = invocation.api().await?;
     let refreshed =
         Waiting::begin("bringing it up to date").watch(api.refresh(&typed.sandbox, &request)).await?;

@@ -13,7 +13,7 @@ pub(crate) async fn restore(typed: &Restore, invocation: &Invocation) -> Result<
     let request = RestoreRequest {
         name: typed.name.clone(),
         labels: labels(&typed.labels),
-        ..RestoreRequest::default()
+        actor: invocation.actor()?,
     };
     let api = invocation.api().await?;
     let sandbox = Waiting::begin("making the sandbox").watch(api.restore(&typed.snapshot, &request)).await?;

@@ -12,13 +12,14 @@ use crate::session::{self, Topic};
 use crate::terminal::Terminals;
 
 pub(crate) async fn shell(typed: &Shell, invocation: &Invocation) -> Result<u8, Failure> {
-    let caller = Caller::read()?;
+    let caller = Caller::read(invocation)?;
     let program = invocation.environment.shell.clone().map_or_else(|| Text::from("/bin/sh"), Text::from);
     let api = invocation.api().await?;
     let cwd = folder_to_join(&api, &typed.sandbox, &typed.context).await?;
     let request = request::shell(&typed.context, program, &caller, cwd.as_ref(), Terminals::look());
     let streams = Streams { tty: request.tty, stdin: request.stdin };
     let conversation = api.exec(&typed.sandbox, &request).await?;
-    let ending = session::talk(conversation, Topic::Command, streams, invocation.form, &mut None).await?;
-    Ok(exit_code(&ending))
+    let topic = Topic::Command(&typed.leave.detach_keys);
+    let ending = session::talk(conversation, topic, streams, invocation.form, &mut None).await?;
+    Ok(exit_code(&ending, &typed.sandbox))
 }

@@ -13,7 +13,7 @@ pub(crate) async fn snapshot(typed: &Snapshot, invocation: &Invocation) -> Resul
     let request = SnapshotRequest {
         name: typed.name.clone(),
         labels: labels(&typed.labels),
-        ..SnapshotRequest::default()
+        actor: invocation.actor()?,
     };
     let api = invocation.api().await?;
     let snapshot = Waiting::begin("sealing").watch(api.snapshot(&typed.sandbox, &request)).await?;

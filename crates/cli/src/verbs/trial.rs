@@ -19,6 +19,7 @@ use crate::args::which::Which;
 use crate::caller::Caller;
 use crate::failure::{DONE, Failure};
 use crate::invocation::{Form, Invocation};
+use crate::keys::DetachKeys;
 use crate::output;
 use crate::progress::Waiting;
 use crate::prompt::{self, Reply};
@@ -26,31 +27,33 @@ use crate::render::diff::{Ignored, Look, stat};
 use crate::render::walk as render;
 use crate::render::words;
 use crate::request;
-use crate::session::Ending;
+use crate::session::{Ending, Topic};
 use crate::terminal::Terminals;
 
 pub(crate) async fn trial(typed: &Trial, invocation: &Invocation) -> Result<u8, Failure> {
-    let caller = Caller::read()?;
+    let caller = Caller::read(invocation)?;
     let request = request::trial(typed, &caller, Terminals::look())?;
     let api = invocation.api().await?;
-    let (ending, sandbox) = run::talked(&api, &request, invocation.form).await?;
-    let Some(sandbox) = sandbox else { return Ok(exec::exit_code(&ending?)) };
+    // What becomes of it is asked when it has ended, so that it cannot be left before.
+    let (keys, form) = (DetachKeys::none(), invocation.form);
+    let (ending, sandbox) = run::talked(&api, &request, Topic::Command(&keys), form).await?;
+    let Some(sandbox) = sandbox else { return Ok(exec::exit_code(&ending?, &"")) };
     let mut tried =
         Tried { api, invocation, caller, actor: request.create.actor, sandbox, diff: Diff::default() };
     let ending = match ending {
         Ok(ending @ Ending::Command(_)) => ending,
         // Nobody is asked who is on the way out.
-        Ok(Ending::Left) => {
+        Ok(ending @ (Ending::Left | Ending::Detached(_))) => {
             tried.keep("");
-            return Ok(exec::exit_code(&Ending::Left));
+            return Ok(exec::exit_code(&ending, &tried.which()));
         }
         Err(failure) => {
             tried.keep("");
             return Err(failure);
         }
     };
-    let code = exec::exit_code(&ending);
     let which = tried.which();
+    let code = exec::exit_code(&ending, &which);
     tried.diff = Waiting::begin("comparing").watch(tried.api.diff(&which, None, &[], Detail::Lines)).await?;
     if tried.diff.is_empty() {
         tried.say("nothing has changed, so there is nothing to keep\n");

@@ -12,12 +12,12 @@ use crate::progress::Waiting;
 use crate::render::walk;
 
 pub(crate) async fn undo(typed: &Undo, invocation: &Invocation) -> Result<u8, Failure> {
-    let caller = Caller::read()?;
+    let caller = Caller::read(invocation)?;
     let request = UndoRequest {
         leave: typed.leave.iter().map(|path| caller.absolute(path).into()).collect(),
         leave_stages: typed.leave_stages.iter().cloned().collect(),
         context: caller.whole_context(),
-        actor: typed.actor.unwrap_or_default(),
+        actor: typed.actor.unwrap_or(caller.actor),
     };
     let api = invocation.api().await?;
     let undone = Waiting::begin("undoing").watch(api.undo(typed.promotion.as_ref(), &request)).await?;

@@ -16,7 +16,7 @@ pub(crate) async fn verify(typed: &Verify, invocation: &Invocation) -> Result<u8
     let request = VerifyRequest {
         checks: typed.checks.clone(),
         commands: typed.commands.clone(),
-        ..VerifyRequest::default()
+        actor: invocation.actor()?,
     };
     let api = invocation.api().await?;
     let lines = Waiting::begin("sealing the state").watch(api.verify(&typed.sandbox, &request)).await?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use model::units::Size;
 use serde_json::json;
 
 use crate::home::{Home, Ran, finish, is_root};
@@ -164,6 +165,60 @@ fn one_that_runs_goes_on_and_is_whole_in_its_snapshot() {
     assert_eq!(home.zeno(&["snapshot", "box"]).code, 0);
 }
 
+/// A sandbox without commands is made anew around its snapshot, and one that is stopped around its start.
+#[test]
+fn numbers_of_commands_go_on_whatever_becomes_of_the_processes() {
+    let home = Home::new();
+    home.create("box", &[]);
+    let next = || -> u32 { home.detach("box", "true").parse().unwrap() };
+    let idle = || {
+        until("no command to run", || {
+            let execs = home.json(&["execs", "box"]);
+            execs.as_array().unwrap().iter().all(|exec| !exec["outcome"].is_null()).then_some(())
+        });
+    };
+    assert_eq!((next(), next()), (1, 2));
+    idle();
+    home.ok(&["snapshot", "box", "--name", "first"]);
+    assert_eq!(next(), 3);
+    idle();
+    home.ok(&["rollback", "box", "first"]);
+    home.ok(&["snapshot", "box"]);
+    assert_eq!(next(), 4);
+    idle();
+    home.ok(&["stop", "box"]);
+    home.ok(&["start", "box"]);
+    assert_eq!(next(), 5);
+    // What comes of a snapshot begins by itself.
+    home.ok(&["restore", "first", "--name", "other"]);
+    assert_eq!(home.detach("other", "true"), "1");
+}
+
+/// Each is a copy of all that was written since the sandbox last stood still, but holds only what its parent has not.
+#[test]
+fn the_size_of_a_snapshot_of_one_that_runs_is_what_came_since_its_parent() {
+    let home = Home::new();
+    home.create("box", &[]);
+    home.detach("box", "exec sleep 1000");
+    let size = |name: &str| {
+        home.ok(&["snapshot", "box", "--name", name]);
+        let counted = || home.json(&["snapshots", "get", name])["size"].as_str().map(str::to_owned);
+        match until("it to be counted", counted).as_str() {
+            // Nobody can ask for as little as that.
+            "0B" => 0,
+            size => size.parse::<Size>().unwrap().0 >> 10,
+        }
+    };
+    home.exec("box", "head -c 4M /dev/urandom > /tmp/large; echo x > /tmp/small");
+    let first = size("first");
+    assert!((4096..5000).contains(&first), "{first} KiB");
+    home.exec("box", "head -c 1M /dev/urandom > /tmp/more; echo y >> /tmp/small");
+    let second = size("second");
+    assert!((1024..2000).contains(&second), "{second} KiB");
+    home.exec("box", "rm /tmp/more");
+    assert_eq!(size("third"), 0);
+}
+
 /// It is a copy, which the sandbox never stood on.
 #[test]
 fn what_changed_since_a_snapshot_of_one_that_ran() {
@@ -191,6 +246,16 @@ fn what_changed_since_a_snapshot_of_one_that_ran() {
     -1
     +2
     ");
+    // Two are compared by what each changed since then, too, although neither stands on it.
+    home.ok(&["fork", "box", "--name", "fork"]);
+    assert_eq!(home.exec("fork", "echo 3 > lib/main.rs; echo theirs > theirs").code, 0);
+    let between = home.json(&["diff", "box", "fork", "--from", "live"]);
+    let sums = ["one", "other", "different", "same"].map(|what| between[what].clone());
+    assert_eq!(sums, [json!([]), json!(["theirs"]), json!(["lib/main.rs"]), json!(3)], "{between}");
+    assert_eq!(
+        home.ok(&["diff", "box", "fork", "--from", "live", "--name-status"]),
+        "M\tlib/main.rs\nA\ttheirs\n"
+    );
     assert!(yard.is_untouched());
 }
 

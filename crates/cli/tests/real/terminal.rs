@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::home::Home;
 use crate::wait::{PATIENCE, end};
@@ -25,12 +25,16 @@ pub(crate) struct Screen {
 
 impl Screen {
     pub(crate) fn open(home: &Home, arguments: &[&str]) -> Self {
+        Self::sized(home, arguments, 24, 80)
+    }
+
+    pub(crate) fn sized(home: &Home, arguments: &[&str], rows: u16, columns: u16) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
         let name = ptsname(&controller, Vec::new()).unwrap();
         let terminal = File::from(open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
-        resize(&terminal, 24, 80);
+        resize(&terminal, rows, columns);
         let end = || terminal.try_clone().unwrap();
         let child = home.command(arguments).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         Self { controller: File::from(controller), terminal, child, shown: String::new(), passed: 0 }
@@ -73,8 +77,17 @@ impl Screen {
         }
     }
 
-    pub(crate) fn end(mut self) -> i32 {
+    /// Does it show what is typed, as it did before a program took it over?
+    pub(crate) fn echoes(&self) -> bool {
+        tcgetattr(&self.terminal).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ISIG)
+    }
+
+    pub(crate) fn wait(&mut self) -> i32 {
         end(&mut self.child).code().unwrap()
+    }
+
+    pub(crate) fn end(mut self) -> i32 {
+        self.wait()
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::home::{Home, Ran, finish};
+use crate::wait::until;
 
 #[test]
 fn a_verdict_holds_while_nothing_changes_and_is_void_after_one_byte() {
@@ -165,11 +166,31 @@ fn whoever_leaves_ends_the_checks() {
     let home = Home::new();
     let yard = Yard::new(&home, "checks: {slow: sleep 1000}\n");
     let mut child = home.command(&["verify", "box"]).current_dir(&yard.repository).spawn().unwrap();
-    crate::wait::until("the check to run", || (home.ok(&["list", "-q"]).lines().count() == 2).then_some(()));
+    until("the check to run", || (home.ok(&["list", "-q"]).lines().count() == 2).then_some(()));
     child.kill().unwrap();
     child.wait().unwrap();
-    crate::wait::until("it to be gone", || (home.ok(&["list", "-q"]).lines().count() == 1).then_some(()));
+    until("it to be gone", || (home.ok(&["list", "-q"]).lines().count() == 1).then_some(()));
     assert_eq!(home.json(&["verdicts"]), json!([]));
+}
+
+/// What a check writes is nobody's work, so that nothing of it is kept, not even when its time is over.
+#[test]
+fn a_check_that_runs_out_of_time_leaves_nothing_behind() {
+    let home = Home::new();
+    home.create("box", &["--ttl", "10s"]);
+    let own = home.json(&["get", "box"])["id"].as_str().unwrap().to_owned();
+    let check = "echo half > /tmp/work; sleep 1000";
+    let left = home.command(&["verify", "box", "--check", check]).spawn().unwrap();
+    let listed = || home.ok(&["list", "-q"]).lines().find(|id| **id != own).map(str::to_owned);
+    let id = until("the check to be there", listed);
+    until("it to work", || (home.exec(&id, "cat /tmp/work").out() == "half\n").then_some(()));
+    home.crash();
+    assert_ne!(finish(left, b"").code, 0);
+    until("its time to be over", || home.processes().is_empty().then_some(()));
+    until("it to be gone", || (home.state(&id) == "destroyed").then_some(()));
+    let snapshots = home.json(&["snapshots"]);
+    let is_its = |kept: &Value| kept["reason"] == "expired" || kept["sandbox"] == id.as_str();
+    assert!(!snapshots.as_array().unwrap().iter().any(is_its), "{snapshots}");
 }
 
 /// A repository with a file that is not good, and a sandbox of it.

@@ -122,7 +122,7 @@ fn a_fork_tells_which_were_made_and_which_not() {
     insta::assert_snapshot!(text(&ended.stderr), @"error: the name `x-2` is taken");
     let (line, body) = daemon.end();
     assert_eq!(line, "POST /v1/sandboxes/web/fork");
-    assert_eq!(body, r#"{"count":2,"name":"x","labels":{},"actor":"adm"}"#);
+    assert_eq!(body, r#"{"count":2,"name":"x","labels":{},"actor":"agt"}"#);
 }
 
 #[test]

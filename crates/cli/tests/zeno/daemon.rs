@@ -152,6 +152,16 @@ impl Wire {
         self.0.write_all(&[head.as_bytes(), body].concat()).unwrap();
     }
 
+    /// From here on, lines, until the connection ends.
+    pub(crate) fn begin_lines(&mut self) {
+        self.0.write_all(b"HTTP/1.1 200 X\r\nconnection: close\r\n\r\n").unwrap();
+    }
+
+    pub(crate) fn line(&mut self, value: &impl Serialize) {
+        let line = serde_json::to_string(value).unwrap() + "\n";
+        self.0.write_all(line.as_bytes()).unwrap();
+    }
+
     /// From here on, frames.
     pub(crate) fn upgrade(&mut self) {
         let head = "HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: zeno-frames/1\r\n\r\n";

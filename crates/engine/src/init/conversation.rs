@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use model::exec::{BadFrame, FrameHead, FrameKind};
 use serde::Serialize;
 
+use crate::sys;
+
 /// A conversation with more than this waiting is not given more output: the command blocks, as on a slow terminal.
 const FULL: usize = 256 << 10;
 
@@ -20,12 +22,22 @@ pub(super) struct Conversation {
     pub(super) closing: bool,
     /// The other side will send no more.
     pub(super) deaf: bool,
+    /// The other side takes no more. What it said before may still be unread.
+    mute: bool,
 }
 
 impl Conversation {
     pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(Self { socket, inbox: Vec::new(), outbox: Vec::new(), job: None, closing: false, deaf: false })
+        Ok(Self {
+            socket,
+            inbox: Vec::new(),
+            outbox: Vec::new(),
+            job: None,
+            closing: false,
+            deaf: false,
+            mute: false,
+        })
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -40,23 +52,20 @@ impl Conversation {
         !self.outbox.is_empty()
     }
 
-    /// Reads what is there. `false`: the other side is gone.
-    pub(super) fn fill(&mut self) -> bool {
+    /// Nothing is left to be said or heard.
+    pub(super) fn is_over(&self) -> bool {
+        let said_all = self.closing && !self.has_output();
+        let heard_all = self.deaf && (self.mute || self.job.is_none());
+        said_all || heard_all
+    }
+
+    /// Reads what is there.
+    pub(super) fn fill(&mut self) {
         let mut buffer = [0; 16 << 10];
         match rustix::io::read(&self.socket, &mut buffer) {
-            Ok(0) => {
-                self.deaf = true;
-                false
-            }
-            Ok(length) => {
-                self.inbox.extend_from_slice(&buffer[..length]);
-                true
-            }
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => true,
-            Err(_) => {
-                self.deaf = true;
-                false
-            }
+            Ok(length) if length > 0 => self.inbox.extend_from_slice(&buffer[..length]),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => self.deaf = true,
         }
     }
 
@@ -77,6 +86,9 @@ impl Conversation {
     }
 
     pub(super) fn send(&mut self, kind: FrameKind, payload: &[u8]) {
+        if self.mute {
+            return;
+        }
         let head = FrameHead { kind, length: payload.len() as u32 };
         self.outbox.extend_from_slice(&head.encode());
         self.outbox.extend_from_slice(payload);
@@ -91,6 +103,11 @@ impl Conversation {
         }
     }
 
+    /// Sends an answer with descriptors beside it. For a conversation on which nothing else was said.
+    pub(super) fn send_with(&self, value: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        sys::send(self.socket.as_fd(), &frame(FrameKind::Answer, value)?, descriptors)
+    }
+
     /// Writes as much as the socket takes.
     pub(super) fn flush(&mut self) {
         while !self.outbox.is_empty() {
@@ -100,7 +117,7 @@ impl Conversation {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => {
                     self.outbox.clear();
-                    self.closing = true;
+                    self.mute = true;
                 }
             }
         }

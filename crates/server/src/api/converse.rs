@@ -2,7 +2,7 @@
 //! left behind whenever the caller leaves.
 
 use axum::response::Response;
-use control::{Keep, MemoryWatch};
+use control::{Hindsight, Keep};
 use model::exec::Progress;
 use model::{Code, Problem, Sandbox, Snapshot};
 use tokio::net::UnixStream;
@@ -16,7 +16,7 @@ use super::relay::{End, relay};
 /// A command that runs.
 pub(super) struct Begun {
     pub(super) init: UnixStream,
-    pub(super) memory: MemoryWatch,
+    pub(super) hindsight: Hindsight,
     /// Told to the caller before the rest.
     pub(super) sandbox: Option<Box<Sandbox>>,
     /// How to remove the sandbox when the command has ended.
@@ -158,16 +158,16 @@ where
 }
 
 async fn speak(begun: Begun, mut out: Out, incoming: &mut Incoming, stop: &Stop) {
-    let Begun { init, memory, sandbox, removal } = begun;
+    let Begun { init, hindsight, sandbox, removal } = begun;
     let end = match sandbox {
         Some(sandbox) => match out.say(Message::Sandbox(sandbox)).await {
-            Ok(()) => relay(init, &memory, &mut out, incoming, stop).await,
+            Ok(()) => relay(init, &hindsight, &mut out, incoming, stop).await,
             Err(gone) => {
                 log_gone(Err(gone));
                 End::CallerGone
             }
         },
-        None => relay(init, &memory, &mut out, incoming, stop).await,
+        None => relay(init, &hindsight, &mut out, incoming, stop).await,
     };
     let Some(removal) = removal else { return };
     match end {

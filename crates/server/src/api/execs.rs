@@ -40,7 +40,7 @@ pub(super) async fn run(
     let App { control, stop, .. } = app;
     converse(caller, stop, move |reports| async move {
         let keep = request.keep;
-        let (sandbox, Conversation { stream: init, memory }) =
+        let (sandbox, Conversation { stream: init, hindsight }) =
             control.run(request, &|progress| reports.put(progress)).await?;
         let id = sandbox.id;
         let removal = move |fate: Fate| {
@@ -52,7 +52,7 @@ pub(super) async fn run(
             }) as Removing
         };
         let removal = if keep { None } else { Some(Box::new(removal) as Removal) };
-        Ok(Begun { init, memory, sandbox: Some(Box::new(sandbox)), removal })
+        Ok(Begun { init, hindsight, sandbox: Some(Box::new(sandbox)), removal })
     })
     .await
 }
@@ -70,8 +70,8 @@ pub(super) async fn exec(
         return Ok((StatusCode::ACCEPTED, Json(exec)).into_response());
     }
     converse(caller, stop, move |_| async move {
-        let Conversation { stream: init, memory } = control.exec(&which, request).await?;
-        Ok(Begun { init, memory, sandbox: None, removal: None })
+        let Conversation { stream: init, hindsight } = control.exec(&which, request).await?;
+        Ok(Begun { init, hindsight, sandbox: None, removal: None })
     })
     .await
 }
@@ -83,8 +83,8 @@ pub(super) async fn attach(
 ) -> Result<Response, Refusal> {
     let App { control, stop, .. } = app;
     converse(caller, stop, move |_| async move {
-        let Conversation { stream: init, memory } = control.attach(&which, exec).await?;
-        Ok(Begun { init, memory, sandbox: None, removal: None })
+        let Conversation { stream: init, hindsight } = control.attach(&which, exec).await?;
+        Ok(Begun { init, hindsight, sandbox: None, removal: None })
     })
     .await
 }

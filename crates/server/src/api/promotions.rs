@@ -1,24 +1,19 @@
 //! Bringing what a sandbox changed into reality and out to stages, and taking it back.
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use lanes::Steps;
 use model::promotion::{AdvanceRequest, Journey, PromoteRequest, PromoteStep, UndoRequest, Walked};
 use model::{Code, Problem};
 use tokio::sync::mpsc;
 
 use super::body::{Input, Which};
-use super::query::{Param, ParamKind, Query};
+use super::door::Through;
+use super::query::Query;
 use super::refusal::Refusal;
-use super::steps::{Step, told};
+use super::steps::{STEPS, Step, told};
 use super::{App, Stop};
-
-pub(super) const STEPS: &[Param] = &[Param {
-    name: "steps",
-    kind: ParamKind::Flag,
-    about: "Tell every step as a line; the answer is the last line",
-}];
 
 impl Step for PromoteStep {
     fn problem(problem: Problem) -> Self {
@@ -29,9 +24,11 @@ impl Step for PromoteStep {
 pub(super) async fn promote(
     State(app): State<App>,
     Which(which): Which,
+    Extension(through): Extension<Through>,
     query: Query,
     Input(request): Input<PromoteRequest>,
 ) -> Result<Response, Refusal> {
+    through.may_approve(&request.approved)?;
     let App { lanes, stop, .. } = app;
     walked(stop, query, |steps| async move { lanes.walk(&which, request, &steps).await }).await
 }
@@ -39,9 +36,11 @@ pub(super) async fn promote(
 pub(super) async fn advance(
     State(app): State<App>,
     Which(which): Which,
+    Extension(through): Extension<Through>,
     query: Query,
     Input(request): Input<AdvanceRequest>,
 ) -> Result<Response, Refusal> {
+    through.may_approve(&request.approved)?;
     let App { lanes, stop, .. } = app;
     walked(stop, query, |steps| async move { lanes.advance(&which, request, &steps).await }).await
 }

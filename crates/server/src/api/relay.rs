@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use bytes::Bytes;
-use control::{Keep, MemoryWatch};
+use control::{Hindsight, Keep};
 use model::exec::{Exec, FrameKind, Outcome, Window};
 use model::snapshot::SnapshotReason;
 use model::{Code, Problem};
@@ -34,21 +34,27 @@ pub(super) enum End {
 
 pub(super) async fn relay(
     init: UnixStream,
-    memory: &MemoryWatch,
+    hindsight: &Hindsight,
     out: &mut Out,
     incoming: &mut Incoming,
     stop: &Stop,
 ) -> End {
     let (read, write) = init.into_split();
-    tokio::select! {
-        end = outwards(FrameReader::new(read), memory, out, stop) => end,
-        () = inwards(incoming, FrameWriter::new(write)) => End::CallerGone,
+    let mut inwards = std::pin::pin!(inwards(incoming, FrameWriter::new(write)));
+    let end = tokio::select! {
+        end = outwards(FrameReader::new(read), hindsight, out, stop) => end,
+        () = &mut inwards => return End::CallerGone,
+    };
+    // Output that nobody takes any more may be noticed before what the caller said last is read.
+    if end == End::CallerGone && tokio::time::timeout(LAST_WORDS, inwards).await.is_err() {
+        tracing::debug!("the caller left, but its connection stays");
     }
+    end
 }
 
 async fn outwards(
     mut init: FrameReader<OwnedReadHalf>,
-    memory: &MemoryWatch,
+    hindsight: &Hindsight,
     out: &mut Out,
     stop: &Stop,
 ) -> End {
@@ -59,7 +65,7 @@ async fn outwards(
             () = stop.requested() => return End::Stopping,
         };
         let message = match from_init(frame, started) {
-            Ok(Message::Ended(outcome)) => Message::Ended(memory.judge(outcome)),
+            Ok(Message::Ended(outcome)) => Message::Ended(hindsight.judge(outcome)),
             Ok(message) => message,
             Err(violation) => {
                 tracing::warn!(error = &violation as &dyn std::error::Error, "init broke the protocol");
@@ -272,6 +278,8 @@ pub(super) enum Violation {
 
 /// SIGRTMAX on Linux.
 pub(super) const LAST_SIGNAL: i32 = 64;
+/// How long a caller that takes no more may still be talking.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 const HANGUP_CHECK: Duration = Duration::from_millis(250);
 const MAX_TEXT: usize = 4096;
 const MAX_CAUSES: usize = 16;

@@ -12,9 +12,16 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Stop;
+use super::query::{Param, ParamKind};
 use super::refusal::Refusal;
 use super::route::LINES;
 use crate::line;
+
+pub(super) const STEPS: &[Param] = &[Param {
+    name: "steps",
+    kind: ParamKind::Flag,
+    about: "Tell every step as a line; the answer is the last line",
+}];
 
 /// A line that can tell of a failure, too.
 pub(super) trait Step: Serialize + Send + 'static {

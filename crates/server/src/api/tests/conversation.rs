@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use control::MemoryWatch;
+use control::Hindsight;
 use futures_util::StreamExt;
 use model::exec::{Exec, FrameKind, Outcome, Progress, Window};
 use model::{Code, ExecId, Problem};
@@ -44,7 +44,7 @@ async fn stage() -> Stage {
             };
             let removal = Some(Box::new(removal) as Removal);
             converse(caller, stop, |_| async {
-                Ok(Begun { init, memory: MemoryWatch::default(), sandbox: None, removal })
+                Ok(Begun { init, hindsight: Hindsight::default(), sandbox: None, removal })
             })
             .await
         }
@@ -65,7 +65,7 @@ async fn refused(caller: Caller) -> Result<axum::response::Response, super::supe
 /// Reports, then fails: the conversation is already open by then.
 async fn slow(caller: Caller) -> Result<axum::response::Response, super::super::refusal::Refusal> {
     converse(caller, Stop::new(), |reports| async move {
-        reports.put(Progress::Capturing { files: 1, bytes: 2 });
+        reports.put(Progress::Capturing { files: 1, bytes: 2, total: Some(3) });
         tokio::task::yield_now().await;
         Err(Problem::new(Code::DiskFull, "full"))
     })
