@@ -25,6 +25,22 @@ const NEEDS: &[Need] = &[
     Need { program: "setfacl", package: "acl", why: "access control lists in captures" },
     Need { program: "mkfs.ext4", package: "e2fsprogs", why: "small file systems that fill up" },
     Need { program: "chattr", package: "e2fsprogs", why: "immutable files in captures" },
+    Need { program: "curl", package: "curl", why: "a way out that sandboxes must not have" },
+    Need { program: "wget", package: "wget", why: "a way out that sandboxes must not have" },
+    Need { program: "nc", package: "netcat-openbsd", why: "a way out that sandboxes must not have" },
+    Need { program: "ssh", package: "openssh-client", why: "a way out that sandboxes must not have" },
+    Need { program: "ip", package: "iproute2", why: "network namespaces for tests of the gateway" },
+    Need { program: "openssl", package: "openssl", why: "certificates of servers that sandboxes reach" },
+    Need { program: "node", package: "nodejs", why: "a client through the gateway" },
+    Need { program: "npm", package: "npm", why: "installs from inside a sandbox" },
+    Need { program: "pip3", package: "python3-pip", why: "installs from inside a sandbox" },
+    Need { program: "javac", package: "openjdk-17-jdk-headless", why: "a client through the gateway" },
+    Need { program: "go", package: "golang-go", why: "a client through the gateway" },
+    Need { program: "nghttpd", package: "nghttp2-server", why: "HTTP/2 through the gateway" },
+    Need { program: "pg_ctlcluster", package: "postgresql", why: "a database behind the gateway" },
+    Need { program: "psql", package: "postgresql-client", why: "a client through the gateway" },
+    Need { program: "redis-server", package: "redis-server", why: "a store behind the gateway" },
+    Need { program: "redis-cli", package: "redis-tools", why: "a client through the gateway" },
     Need { program: "ps", package: "procps", why: "looking at processes inside sandboxes" },
     Need { program: "setpriv", package: "util-linux", why: "running the suite as an ordinary user" },
     Need { program: "useradd", package: "passwd", why: "making that ordinary user" },
@@ -59,6 +75,12 @@ pub(crate) fn test(args: &Args) -> Result<(), TestError> {
         println!("== not root: the suite ran as yourself only; `sudo cargo xtask test` runs every form");
     }
 
+    for line in &tally.reasons {
+        println!("{line}");
+    }
+    for name in &tally.unsteady {
+        println!("UNSTEADY: {name} failed, and passed when it was asked again");
+    }
     println!("{} passed, {} failed", tally.passed, tally.failed + tally.broken.len());
     tally.verdict(environment.ci)
 }
@@ -96,6 +118,8 @@ pub(crate) enum TestError {
     Delegation(#[from] DelegationError),
     #[error("{failed} tests failed{}", broken_list(.broken))]
     Failed { failed: usize, broken: Vec<String> },
+    #[error("too many tests failed and passed when they were asked again:\n  {}", .unsteady.join("\n  "))]
+    Unsteady { unsteady: Vec<String> },
     #[error("no test ran")]
     NothingRan,
     #[error("{} tests were skipped, which CI does not accept:\n  {}", .skipped.len(), .skipped.join("\n  "))]

@@ -47,7 +47,17 @@ impl Suite {
     pub(super) fn run_here(&self, is_root: bool, tally: &mut Tally) -> Result<(), SuiteError> {
         let has_nextest = process::quietly(&mut cargo(&["nextest", "--version"])).is_ok();
         let mut words: Vec<&str> = if has_nextest {
-            vec!["nextest", "run", "--no-fail-fast", "--success-output", "immediate"]
+            vec![
+                "nextest",
+                "run",
+                "--no-fail-fast",
+                "--retries",
+                "1",
+                "--success-output",
+                "immediate",
+                "--failure-output",
+                "immediate-final",
+            ]
         } else {
             vec!["test", "--no-fail-fast"]
         };
@@ -99,6 +109,7 @@ pub(super) fn watch(
         tally.read(&text);
         line.clear();
     }
+    tally.end_run();
     Ok(child.wait().map_err(|source| ProcessError::wait(&command, source))?)
 }
 
