@@ -75,7 +75,8 @@ pub fn make(path: &Path, size: u64) -> Result<(), ImageError> {
     }
     let failed = |source| ImageError::Make { size, source };
     // Beyond this limit the kernel does not only refuse but sends a signal that would end the daemon.
-    if getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < size) {
+    let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX).min(i64::MAX.unsigned_abs());
+    if limit < size {
         return Err(failed(io::ErrorKind::FileTooLarge.into()));
     }
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;

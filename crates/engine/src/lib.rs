@@ -9,6 +9,7 @@ pub mod cgroup;
 pub mod diff;
 pub mod errand;
 mod executable;
+pub mod gateway;
 mod homes;
 pub mod image;
 pub mod init;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::exec::Variable;
 
 /// What zeno itself reads from the environment. The caller's whole environment travels separately, as data.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// `ZENO_HOME`: where all state lives. One daemon per home.
     pub zeno_home: Option<PathBuf>,
@@ -20,15 +20,34 @@ pub struct Environment {
     pub shell: Option<OsString>,
     /// `NO_COLOR`: any value turns colour off.
     pub no_color: bool,
-    /// `CI`: nobody is at the terminal.
+    /// `CI`: automation calls, and nobody is at the terminal.
     pub ci: bool,
+    /// `ZENO_ACTOR`: who asks, instead of what the surroundings look like: `adm`, `agt` or `atm`.
+    pub actor: Option<String>,
+    /// One of [`AGENTS`] is set: a coding agent calls.
+    pub agent: bool,
 }
+
+/// Variables that coding agents set for what they run.
+pub const AGENTS: &[&str] = &[
+    "AI_AGENT",
+    "AUGMENT_AGENT",
+    "CLAUDECODE",
+    "CODEX_SANDBOX",
+    "CURSOR_AGENT",
+    "GEMINI_CLI",
+    "GOOSE_TERMINAL",
+    "OPENCODE",
+];
 
 impl Environment {
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
     pub fn read() -> Self {
         let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let is_on = |name: &str| {
+            std::env::var_os(name).is_some_and(|value| !["", "0", "false"].iter().any(|off| value == *off))
+        };
         Self {
             zeno_home: path("ZENO_HOME"),
             home: path("HOME"),
@@ -37,7 +56,9 @@ impl Environment {
             token: std::env::var("ZENO_TOKEN").ok(),
             shell: std::env::var_os("SHELL").filter(|value| !value.is_empty()),
             no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
-            ci: std::env::var_os("CI").is_some_and(|value| !value.is_empty()),
+            ci: is_on("CI"),
+            actor: std::env::var("ZENO_ACTOR").ok().filter(|value| !value.is_empty()),
+            agent: AGENTS.iter().any(|name| is_on(name)),
         }
     }
 

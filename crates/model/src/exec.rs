@@ -319,8 +319,14 @@ pub enum BadFrame {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "stage", rename_all = "kebab-case")]
 pub enum Progress {
-    /// The first capture of a workspace.
-    Capturing { files: u64, bytes: u64 },
+    /// A workspace is copied, mostly for the first time.
+    Capturing {
+        files: u64,
+        bytes: u64,
+        /// How many files there will be, or about so many. Counted only for a first capture, and absent until that is done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        total: Option<u64>,
+    },
 }
 
 /// A command's conversation opens with one of these.

@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::{Caveat, ReadLive};
-use crate::exec::{Context, Text};
+use crate::exec::{Context, Progress, Text};
 use crate::id::{Name, SandboxId, SnapshotId};
 use crate::limits::Limits;
-use crate::net::Net;
+use crate::net::{Net, NewSecret};
+use crate::problem::Problem;
 use crate::state::State;
 use crate::units::Size;
 
@@ -25,6 +26,9 @@ pub struct CreateRequest {
     pub limits: Limits,
     /// Masked paths to show all the same, as in the mask list or absolute.
     pub unmask: Vec<String>,
+    /// Secrets that stay outside. Their values are held in memory only, and taken out of what is kept of a request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<NewSecret>,
     /// Allow user namespaces inside (Chromium's own sandbox needs them).
     pub nested: bool,
     pub context: Context,
@@ -52,12 +56,24 @@ pub enum WorkspaceChoice {
 #[serde(rename_all = "lowercase")]
 pub enum Actor {
     /// A person.
-    #[default]
     Adm,
-    /// A coding agent.
+    /// A coding agent, or another program that does not say what it is.
+    #[default]
     Agt,
     /// Automation.
     Atm,
+}
+
+impl Actor {
+    #[must_use]
+    pub fn named(text: &str) -> Option<Self> {
+        match text {
+            "adm" => Some(Self::Adm),
+            "agt" => Some(Self::Agt),
+            "atm" => Some(Self::Atm),
+            _ => None,
+        }
+    }
 }
 
 /// A sandbox's record.
@@ -171,4 +187,21 @@ pub struct Masked {
 pub struct Listener {
     pub address: String,
     pub port: u16,
+}
+
+/// One line while a sandbox is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum CreateStep {
+    Progress {
+        progress: Progress,
+    },
+    /// The last line.
+    Made {
+        sandbox: Box<Sandbox>,
+    },
+    /// It failed; nothing follows.
+    Problem {
+        problem: Problem,
+    },
 }

@@ -1,5 +1,8 @@
 //! What init does for each request.
 
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
 use model::exec::{Exec, FrameKind, Outcome, Window};
 use model::{Code, ExecId, Problem};
 use rustix::process::{Pid, Signal};
@@ -7,7 +10,7 @@ use rustix::process::{Pid, Signal};
 use super::job::Job;
 use super::serve::{Init, now};
 use super::wire::{Command, Pong, Request, VERSION};
-use super::{files, spawn, user};
+use super::{connect, files, spawn, unlinked, user};
 use crate::sys;
 use crate::tree::{self, StopError};
 
@@ -48,6 +51,7 @@ impl Init {
                 // Without the name it serves just as well.
                 rustix::thread::set_name(c"zeno-init").unwrap_or_default();
                 self.terms = Some(terms);
+                self.last_job = self.last_job.max(terms.last_exec);
                 self.idle_since = now();
             }
             Request::Ping => self.say(at, FrameKind::Answer, &Pong { version: VERSION }),
@@ -85,6 +89,10 @@ impl Init {
                 self.done(at, Ok(()));
             }
             Request::Processes => self.say(at, FrameKind::Answer, &tree::all().len()),
+            Request::LastExec => {
+                let last = self.last_job;
+                self.say(at, FrameKind::Answer, &last);
+            }
             Request::LargestProcess => match sys::largest_child() {
                 Ok(bytes) => self.say(at, FrameKind::Answer, &bytes),
                 Err(error) => self.done(at, Err(error)),
@@ -97,6 +105,9 @@ impl Init {
                 }
                 Err(error) => self.done(at, Err(error.into())),
             },
+            Request::Gateway => self.hand_out_gateway(at),
+            Request::Connect { to } => self.connect(at, to),
+            Request::Unlinked => self.say(at, FrameKind::Answer, &unlinked::bytes()),
             Request::File { user, file } => self.file(at, user.as_deref(), &file),
         }
     }
@@ -116,6 +127,33 @@ impl Init {
         for pid in woken.filter_map(|process| Pid::from_raw(process.pid)) {
             // One that ended meanwhile needs no waking.
             rustix::process::kill_process(pid, Signal::CONT).unwrap_or_default();
+        }
+    }
+
+    fn hand_out_gateway(&mut self, at: usize) {
+        match &self.gateway {
+            Some(gateway) => {
+                let sent = self.conversations[at].send_with(&(), &gateway.sockets.descriptors());
+                // Whoever asked sees its conversation end, and asks again.
+                sent.unwrap_or_default();
+                self.conversations[at].closing = true;
+            }
+            None => {
+                let problem = Problem::new(Code::NotReady, "this sandbox was made without a gateway");
+                self.say(at, FrameKind::Problem, &problem);
+            }
+        }
+    }
+
+    fn connect(&mut self, at: usize, to: SocketAddr) {
+        match connect::begin(to) {
+            Ok(socket) => {
+                let sent = self.conversations[at].send_with(&(), &[socket.as_fd()]);
+                // Whoever asked sees its conversation end.
+                sent.unwrap_or_default();
+                self.conversations[at].closing = true;
+            }
+            Err(error) => self.done(at, Err(error)),
         }
     }
 

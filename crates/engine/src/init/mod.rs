@@ -7,6 +7,7 @@
 //! The protocol ([`wire`]) only grows: an old init goes on serving a new daemon.
 
 mod answer;
+mod connect;
 mod conversation;
 mod files;
 mod job;
@@ -15,15 +16,18 @@ pub mod log;
 mod serve;
 mod setup;
 mod spawn;
+mod unlinked;
 mod user;
 pub mod wire;
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use model::exec::FrameKind;
-use model::net::Net;
+use model::net::Wiring;
 use model::{Code, Problem};
 
 use serde::{Deserialize, Serialize};
@@ -36,18 +40,20 @@ use crate::view::Plan;
 #[derive(Debug)]
 pub(crate) struct Birth {
     pub(crate) rights: Rights,
-    pub(crate) net: Net,
+    pub(crate) net: Wiring,
     /// On it the launcher hands over everything else.
     pub(crate) launcher: OwnedFd,
 }
 
 /// What a waiting init becomes. Beside it come descriptors: listener, first conversation, log, and one mount for each
-/// place of `mounted`.
+/// place of `mounted` and `covered`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Destiny {
     pub(crate) plan: Plan,
     /// Places in the plan's parts.
     pub(crate) mounted: Vec<usize>,
+    /// After those, a mount for each file of the view that another one is put over.
+    pub(crate) covered: Vec<PathBuf>,
 }
 
 /// The whole life of init.
@@ -69,16 +75,20 @@ fn live(birth: Birth) {
     };
     let plan = &destiny.plan;
     let built = prepared
-        .and_then(|prepared| setup::build(prepared, plan, destiny.mounted.into_iter().zip(given)))
-        .and_then(|()| lockdown::lock(plan, birth.rights));
-    if let Err(error) = built {
-        report(&conversation, &error);
-        return;
-    }
+        .and_then(|prepared| {
+            let parts = destiny.mounted.into_iter().zip(given.by_ref()).collect();
+            setup::build(prepared, plan, parts, destiny.covered.into_iter().zip(given))
+        })
+        .and_then(|gateway| lockdown::lock(plan, birth.rights).map(|()| gateway));
+    let gateway = match built {
+        Ok(gateway) => gateway,
+        Err(error) => return report(&conversation, &error),
+    };
     drop(birth.launcher);
     let log = log::Writer::new(File::from(log));
     // On failure nobody is left to tell: the daemon sees its conversation end.
     if let Ok(mut init) = serve::Init::new(listener, conversation, log, plan, birth.rights) {
+        init.gateway = gateway;
         init.serve();
     }
 }
@@ -103,7 +113,16 @@ fn report(conversation: &OwnedFd, error: &LaunchError) {
     }
 }
 
+/// Reads an answer that may have descriptors beside it, from the daemon's end: its bytes, and them.
+pub fn receive(conversation: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    let packet = sys::receive_at_most(conversation, LONGEST_ANSWER)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    Ok((packet.bytes, packet.descriptors))
+}
+
 /// The boot clock in nanoseconds.
 pub(crate) fn boot_clock() -> u64 {
     serve::now()
 }
+
+/// Of those that have descriptors beside them, or a problem in their place.
+const LONGEST_ANSWER: usize = 4096;

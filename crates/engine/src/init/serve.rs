@@ -13,6 +13,7 @@ use super::conversation::Conversation;
 use super::job::{Job, Phase};
 use super::log::{self, Stream};
 use super::wire::Terms;
+use crate::gateway::Gateway;
 use crate::launcher::Rights;
 use crate::sys;
 use crate::view::Plan;
@@ -37,6 +38,8 @@ pub(super) struct Init {
     pub(super) rights: Rights,
     /// Where one of the sandbox's overlays is mounted.
     pub(super) overlay: PathBuf,
+    /// Where connections out of here arrive, if they may.
+    pub(super) gateway: Option<Gateway>,
     /// Absent: nobody's sandbox yet.
     pub(super) terms: Option<Terms>,
     /// Since when no command runs.
@@ -84,6 +87,7 @@ impl Init {
             log,
             rights,
             overlay: overlay(plan),
+            gateway: None,
             terms: None,
             idle_since: now(),
             jobs: Vec::new(),
@@ -331,11 +335,7 @@ impl Init {
 
     /// Drops what is over.
     fn tidy(&mut self) {
-        self.conversations.retain(|talk| {
-            let done = talk.closing && !talk.has_output();
-            let abandoned = talk.deaf && talk.job.is_none();
-            !(done || abandoned)
-        });
+        self.conversations.retain(|talk| !talk.is_over());
         let mut leftovers = 0;
         let (mut over, mut kept) = (Vec::new(), Vec::new());
         for mut job in std::mem::take(&mut self.jobs).into_iter().rev() {

@@ -1,9 +1,9 @@
 //! Building the sandbox's root, from inside its namespaces: straight down, every step named.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use model::net::Net;
+use model::net::Wiring;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, chmodat, mkdirat, openat, openat2, symlinkat};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
@@ -11,6 +11,7 @@ use rustix::mount::{
 };
 
 use super::Birth;
+use crate::gateway::Gateway;
 use crate::launcher::{LaunchError, Rights};
 use crate::sys;
 use crate::view::{Bone, BoneKind, Plan, Root};
@@ -29,14 +30,19 @@ pub(super) struct Prepared {
     sys: OwnedFd,
     /// Covers what is not to be seen of `sys`.
     empty: OwnedFd,
+    gateway: Option<Gateway>,
 }
 
 /// Prepares what does not depend on a plan, and leaves the host's mounts behind.
 pub(super) fn prepare(birth: &Birth) -> Result<Prepared, LaunchError> {
     // Needs no ids yet, so it is done while the launcher writes them.
-    if birth.net == Net::None {
+    if birth.net != Wiring::Host {
         sys::loopback_up().map_err(|e| LaunchError::new("bring up loopback", e))?;
     }
+    let gateway = match birth.net {
+        Wiring::Gateway => Some(Gateway::wire()?),
+        Wiring::None | Wiring::Host => None,
+    };
     let devices = wait_for_ids(birth)?;
     become_root(birth.rights)?;
     let quiet = MountAttrFlags::MOUNT_ATTR_NOSUID
@@ -60,23 +66,26 @@ pub(super) fn prepare(birth: &Birth) -> Result<Prepared, LaunchError> {
         proc: fresh("proc", &[], quiet)?,
         // With the host's network the kernel refuses a fresh one, so it stays empty.
         sys: match birth.net {
-            Net::None => fresh("sysfs", &[], read_only)?,
-            Net::Host => fresh("tmpfs", &[("size", "4k")], read_only)?,
+            Wiring::None | Wiring::Gateway => fresh("sysfs", &[], read_only)?,
+            Wiring::Host => fresh("tmpfs", &[("size", "4k")], read_only)?,
         },
         empty: fresh("tmpfs", &[("size", "4k")], read_only)?,
+        gateway,
     };
     leave_host(&fresh("tmpfs", &[("size", "4k")], read_only)?)?;
     Ok(prepared)
 }
 
-/// Builds the plan's root and enters it.
+/// Builds the plan's root and enters it. Hands back what init goes on to serve.
 pub(super) fn build(
     prepared: Prepared,
     plan: &Plan,
-    mut parts: impl Iterator<Item = (usize, OwnedFd)>,
-) -> Result<(), LaunchError> {
+    parts: Vec<(usize, OwnedFd)>,
+    covers: impl Iterator<Item = (PathBuf, OwnedFd)>,
+) -> Result<Option<Gateway>, LaunchError> {
     rustix::system::sethostname(plan.hostname.as_bytes())
         .map_err(|e| LaunchError::new("set the host name", e))?;
+    let mut parts = parts.into_iter();
     let root = match &plan.root {
         Root::Skeleton(bones) => skeleton(bones)?,
         Root::FirstPart => match parts.next() {
@@ -89,7 +98,10 @@ pub(super) fn build(
         let point = &plan.parts[place].mountpoint;
         attach_beneath(&mount, &root, point)?;
     }
-    let Prepared { devices, terminals, memory, proc, sys, empty } = prepared;
+    for (path, file) in covers {
+        cover(&file, &root, &path)?;
+    }
+    let Prepared { devices, terminals, memory, proc, sys, empty, gateway } = prepared;
     attach_beneath(&devices, &root, Path::new("/dev"))?;
     attach_beneath(&terminals, &root, Path::new("/dev/pts"))?;
     attach_beneath(&memory, &root, Path::new("/dev/shm"))?;
@@ -104,7 +116,8 @@ pub(super) fn build(
         sys::add_mount_flags(root.as_fd(), read_only, false)
             .map_err(|e| LaunchError::new("make / read-only", e))?;
     }
-    enter(&root)
+    enter(&root)?;
+    Ok(gateway)
 }
 
 /// Waits for the launcher to map our ids; the devices come with the news.
@@ -238,11 +251,25 @@ fn attach_beneath(mount: &OwnedFd, root: &OwnedFd, point: &Path) -> Result<(), L
     attach(mount, beneath(root, point)?.as_fd(), Path::new(""), &point.to_string_lossy())
 }
 
+/// Puts a file over another. One that the sandbox has removed, or made a link of, stays as it is.
+fn cover(file: &OwnedFd, root: &OwnedFd, path: &Path) -> Result<(), LaunchError> {
+    use rustix::io::Errno;
+    match open_beneath(root, path, OFlags::empty()) {
+        Ok(target) => attach(file, target.as_fd(), Path::new(""), &path.to_string_lossy()),
+        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(()),
+        Err(error) => Err(LaunchError::new(format!("find `{}`", path.display()), error)),
+    }
+}
+
 /// Opens a folder of the new root without ever leaving it.
 fn beneath(root: &OwnedFd, path: &Path) -> Result<OwnedFd, LaunchError> {
+    open_beneath(root, path, OFlags::DIRECTORY)
+        .map_err(|e| LaunchError::new(format!("find the mount point `{}`", path.display()), e))
+}
+
+fn open_beneath(root: &OwnedFd, path: &Path, kind: OFlags) -> rustix::io::Result<OwnedFd> {
     let inside = path.strip_prefix("/").unwrap_or(path);
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = OFlags::PATH | OFlags::CLOEXEC | kind;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     openat2(root, inside, flags, Mode::empty(), resolve)
-        .map_err(|e| LaunchError::new(format!("find the mount point `{}`", path.display()), e))
 }

@@ -1,12 +1,14 @@
 //! What the daemon asks of init. Each conversation opens with one `Request` frame; see [`model::exec::FrameKind`].
 
+use std::net::SocketAddr;
+
 use model::ExecId;
 use model::exec::{Text, Variable, Window};
 use model::files::FileOp;
 use serde::{Deserialize, Serialize};
 
 /// Grows with every addition. Nothing is ever taken away or given another meaning.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 4;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
@@ -32,10 +34,19 @@ pub enum Request {
     Thaw,
     /// Answered with a number.
     Processes,
+    /// The number of the last command. Answered with a number.
+    LastExec,
     /// Bytes of memory that the largest process used, of all that have ended. Answered with a number.
     LargestProcess,
     /// Bytes in use on the file system that takes what the sandbox writes. Answered with a number.
     DiskUse,
+    /// The sockets of the gateway. Answered with null, and the descriptors of [`crate::gateway::Sockets`] beside it.
+    Gateway,
+    /// A connection to this port of the sandbox's own loopback. Answered with null, and the socket beside it, on which the
+    /// connection has only begun.
+    Connect { to: SocketAddr },
+    /// Bytes of files that processes have deleted and still hold open. Answered with a number.
+    Unlinked,
     /// Work on a file as this user. See [`FileOp`].
     File { user: Option<String>, file: FileOp },
 }
@@ -50,6 +61,9 @@ pub struct Terms {
     /// When its first command ends, everyone inside does, before that end is told.
     #[serde(default)]
     pub throwaway: bool,
+    /// The number of the last command that the sandbox had before: numbers go on from there.
+    #[serde(default)]
+    pub last_exec: u32,
 }
 
 /// A command with everything decided.

@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::VERB;
 use super::rights::Rights;
-use super::wire::{Answer, Begin, Launch, LaunchError, PACKET};
+use super::wire::{Answer, Answered, Begin, Given, Launch, LaunchError, PACKET};
 use crate::sys;
 use crate::view::{Plan, mounts};
 
@@ -48,6 +48,8 @@ pub struct Order<'a> {
     pub join: Vec<PathBuf>,
     /// The block device for a plan whose disk is an image.
     pub disk: Option<PathBuf>,
+    /// Files that are put over those of its view.
+    pub given: Vec<Given>,
 }
 
 #[derive(Debug)]
@@ -55,6 +57,8 @@ pub struct Launched {
     pub pid: i32,
     pub process: OwnedFd,
     pub caveats: Vec<Caveat>,
+    /// A mount that the plan names was gone by then: what it shows is right now, but not what the plan says.
+    pub is_outdated: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -105,8 +109,8 @@ impl Launcher {
                 Process::start(&self.begin)?
             }
         };
-        let Order { plan, folder, upper, join, disk, .. } = order;
-        let message = Launch { plan: Cow::Borrowed(plan), folder, upper, join, disk };
+        let Order { plan, folder, upper, join, disk, given, .. } = order;
+        let message = Launch { plan: Cow::Borrowed(plan), folder, upper, join, disk, given };
         let answer = process.ask(&message, &[order.conversation.as_fd(), order.log.as_fd()]);
         match &answer {
             Err(LauncherError::Talk(_) | LauncherError::Gone | LauncherError::Message(_)) => process.end(),
@@ -115,10 +119,10 @@ impl Launcher {
             }
         }
         match answer? {
-            (Answer::Launched { pid, caveats }, Some(descriptor)) => {
-                Ok(Launched { pid, process: descriptor, caveats })
+            (Answer::Launched(Answered { pid, caveats, is_outdated }), Some(process)) => {
+                Ok(Launched { pid, process, caveats, is_outdated })
             }
-            (Answer::Launched { .. } | Answer::Ready, _) => Err(LauncherError::Gone),
+            (Answer::Launched(_) | Answer::Ready, _) => Err(LauncherError::Gone),
             (Answer::Failed(error), _) => Err(error.into()),
         }
     }
@@ -143,7 +147,7 @@ impl Process {
         match process.ask(begin, &[])? {
             (Answer::Ready, _) => Ok(process),
             (Answer::Failed(error), _) => Err(error.into()),
-            (Answer::Launched { .. }, _) => Err(LauncherError::Gone),
+            (Answer::Launched(_), _) => Err(LauncherError::Gone),
         }
     }
 

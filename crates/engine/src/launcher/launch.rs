@@ -6,14 +6,14 @@ use std::path::Path;
 
 use model::Caveat;
 use model::caveat::CaveatKind;
-use model::net::Net;
+use model::net::Wiring;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with, socketpair};
 use rustix::process::Signal;
 
 use super::overlay::Written;
 use super::stage::{Stage, write};
-use super::wire::{Answer, Begin, Launch, LaunchError, PACKET};
+use super::wire::{Answer, Answered, Begin, Given, Launch, LaunchError, PACKET};
 use crate::init;
 use crate::sys::{self, Clone3, Cloned};
 
@@ -36,12 +36,12 @@ pub fn main() -> Result<(), LaunchError> {
     loop {
         // Made while nobody waits, taken by the next launch. If it cannot be made now, that launch says why.
         if spare.is_none() && is_quiet(socket) {
-            spare = bear(&stage, Net::None).ok();
+            spare = bear(&stage, Wiring::None).ok();
         }
         let Some(packet) = sys::receive(socket, PACKET).map_err(failed)? else { return Ok(()) };
         match launch(&mut stage, &mut spare, &packet.bytes, packet.descriptors) {
-            Ok((pid, process, caveats)) => {
-                answer(socket, &Answer::Launched { pid, caveats }, &[process.as_fd()]).map_err(failed)?;
+            Ok((process, launched)) => {
+                answer(socket, &Answer::Launched(launched), &[process.as_fd()]).map_err(failed)?;
             }
             Err(error) => answer(socket, &Answer::Failed(error), &[]).map_err(failed)?,
         }
@@ -74,7 +74,7 @@ impl Infant {
 }
 
 /// Clones an init into new namespaces and names its users. It prepares itself and then waits.
-fn bear(stage: &Stage, net: Net) -> Result<Infant, LaunchError> {
+fn bear(stage: &Stage, net: Wiring) -> Result<Infant, LaunchError> {
     let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
     let (socket, launcher) = pair.map_err(|e| LaunchError::new("make a socket for init", e))?;
     let mut namespaces = libc::CLONE_NEWUSER
@@ -83,7 +83,7 @@ fn bear(stage: &Stage, net: Net) -> Result<Infant, LaunchError> {
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP;
-    if net == Net::None {
+    if net != Wiring::Host {
         namespaces |= libc::CLONE_NEWNET;
     }
     let cloned = sys::clone3(&Clone3 { namespaces: namespaces as u64 })
@@ -124,18 +124,18 @@ fn launch(
     spare: &mut Option<Infant>,
     message: &[u8],
     descriptors: Vec<OwnedFd>,
-) -> Result<(i32, OwnedFd, Vec<Caveat>), LaunchError> {
+) -> Result<(OwnedFd, Answered), LaunchError> {
     let order: Launch<'_> = serde_json::from_slice(message)
         .map_err(|e| LaunchError::new("read the order", io::Error::from(e)))?;
     let listener = control_socket(&stage.home.join(&order.folder))?;
-    let infant = match spare.take_if(|_| order.plan.net == Net::None) {
+    let infant = match spare.take_if(|_| order.plan.net == Wiring::None) {
         Some(infant) => infant,
         None => bear(stage, order.plan.net)?,
     };
     let mut given = vec![listener];
     given.extend(descriptors);
     match prepare(stage, order, &infant, given) {
-        Ok(caveats) => Ok((infant.pid, infant.process, caveats)),
+        Ok(launched) => Ok((infant.process, launched)),
         Err(error) => {
             infant.abandon();
             Err(error)
@@ -149,7 +149,7 @@ fn prepare(
     order: Launch<'_>,
     infant: &Infant,
     mut given: Vec<OwnedFd>,
-) -> Result<Vec<Caveat>, LaunchError> {
+) -> Result<Answered, LaunchError> {
     for group in &order.join {
         write(&group.to_string_lossy(), &infant.pid.to_string())?;
     }
@@ -158,7 +158,7 @@ fn prepare(
         Some(disk) => Written::new(&disk.folder, "upper"),
         None => Written::new(&stage.in_store(&order.folder), &order.upper),
     };
-    let mut caveats = Vec::new();
+    let (mut caveats, mut is_outdated) = (Vec::new(), false);
     let mut mounted = Vec::new();
     for (place, part) in order.plan.parts.iter().enumerate() {
         match stage.mount_part(part, &written) {
@@ -166,6 +166,8 @@ fn prepare(
                 mounted.push(place);
                 given.push(mount);
             }
+            // It is no mount any more: the folder that it was mounted on is there instead.
+            Err(error) if part.optional && error.is_outdated() => is_outdated = true,
             Err(error) if part.optional => {
                 let text = format!("a mount of this machine is left out: {error}");
                 caveats.push(Caveat::at(CaveatKind::View, part.mountpoint.to_string_lossy(), text));
@@ -173,11 +175,16 @@ fn prepare(
             Err(error) => return Err(error),
         }
     }
-    let go = serde_json::to_vec(&init::Destiny { plan: order.plan.into_owned(), mounted })
+    let mut covered = Vec::new();
+    for Given { file, at } in order.given {
+        given.push(stage.given_file(&file)?);
+        covered.push(at);
+    }
+    let go = serde_json::to_vec(&init::Destiny { plan: order.plan.into_owned(), mounted, covered })
         .map_err(|e| LaunchError::new("write to init", io::Error::from(e)))?;
     let descriptors: Vec<_> = given.iter().map(AsFd::as_fd).collect();
     sys::send(infant.socket.as_fd(), &go, &descriptors).map_err(|e| LaunchError::new("write to init", e))?;
-    Ok(caveats)
+    Ok(Answered { pid: infant.pid, caveats, is_outdated })
 }
 
 /// Does nobody want anything of us for a moment? A spare made at once would take the processor from the sandbox that

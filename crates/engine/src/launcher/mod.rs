@@ -20,7 +20,7 @@ mod wire;
 pub use handle::{Launched, Launcher, LauncherError, Order};
 pub use launch::main;
 pub use rights::Rights;
-pub use wire::LaunchError;
+pub use wire::{Given, LaunchError};
 
 /// The hidden first argument with which the executable becomes the launcher.
 pub const VERB: &str = "launcher";

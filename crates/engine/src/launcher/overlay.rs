@@ -34,20 +34,23 @@ impl Stage {
             |e: rustix::io::Errno| LaunchError::new(format!("overlay `{}`", part.mountpoint.display()), e);
         let (above, base) = self.base_of(part)?;
         let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed)?;
-        let set = |key: &str, value: &Path| fsconfig_set_string(context.as_fd(), key, value);
+        let set = |key: &str, value: &Path| {
+            let what = || format!("overlay `{}` with {key} `{}`", part.mountpoint.display(), value.display());
+            fsconfig_set_string(context.as_fd(), key, value).map_err(|e| LaunchError::new(what(), e))
+        };
         for lower in above {
             let path = self.lower(lower)?;
-            set("lowerdir+", &path).map_err(failed)?;
+            set("lowerdir+", &path)?;
         }
         if let Some(base) = &base {
-            set("lowerdir+", &base.folder).map_err(failed)?;
+            set("lowerdir+", &base.folder)?;
         }
         if let Some(data) = &part.data {
             let path = self.lower(data)?;
-            set("datadir+", &path).map_err(failed)?;
+            set("datadir+", &path)?;
         }
-        set("upperdir", &written.upper.join(&part.name)).map_err(failed)?;
-        set("workdir", &written.work.join(&part.name)).map_err(failed)?;
+        set("upperdir", &written.upper.join(&part.name))?;
+        set("workdir", &written.work.join(&part.name))?;
         // Without this, every unmount would sync the whole file system that holds the store.
         fsconfig_set_flag(context.as_fd(), "volatile").map_err(failed)?;
         match self.rights {
@@ -62,7 +65,8 @@ impl Stage {
             None => Ok(mount),
             Some(inner) => {
                 let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-                open_tree(mount, inner.as_str(), flags).map_err(failed)
+                let what = || format!("find `{inner}` in the overlay `{}`", part.mountpoint.display());
+                open_tree(mount, inner.as_str(), flags).map_err(|e| LaunchError::new(what(), e))
             }
         }
     }

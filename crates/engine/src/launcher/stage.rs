@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::CWD;
+use rustix::fs::{CWD, StatxAttributes};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
     open_tree,
@@ -29,6 +29,8 @@ pub(super) struct Stage {
     layer_map: Option<OwnedFd>,
     /// Idmapped clones of the machine's mounts, with the mount id they were made from.
     clones: HashMap<PathBuf, (u64, PathBuf)>,
+    /// How many were ever made.
+    cloned: u64,
     pub(super) hiding: HashMap<Vec<Hidden>, PathBuf>,
     /// Which of the machine's mounts are on the file system that holds the store.
     pub(super) beside_store: HashMap<PathBuf, bool>,
@@ -49,8 +51,8 @@ impl Stage {
             Rights::Root => Some(layer_map()?),
             Rights::User { .. } => None,
         };
-        let (clones, hiding, beside_store) = Default::default();
-        let stage = Self { home, rights, folder, layer_map, clones, hiding, beside_store };
+        let (clones, cloned, hiding, beside_store) = Default::default();
+        let stage = Self { home, rights, folder, layer_map, clones, cloned, hiding, beside_store };
         for name in ["low", "hide", "store", "empty"] {
             stage.make_folder(name)?;
         }
@@ -66,6 +68,21 @@ impl Stage {
         let flags =
             OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
         open_tree(CWD, self.folder.join("dev"), flags).map_err(|e| LaunchError::new("copy /dev", e))
+    }
+
+    /// A file of the store, attached nowhere and never written to.
+    pub(super) fn given_file(&self, inside: &Path) -> Result<OwnedFd, LaunchError> {
+        let failed = |what: &str| format!("{what} `{}`", inside.display());
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        let file = open_tree(CWD, self.in_store(inside), flags)
+            .map_err(|e| LaunchError::new(failed("take the file"), e))?;
+        let quiet = libc::MOUNT_ATTR_RDONLY
+            | libc::MOUNT_ATTR_NOSUID
+            | libc::MOUNT_ATTR_NODEV
+            | libc::MOUNT_ATTR_NOEXEC;
+        sys::add_mount_flags(file.as_fd(), quiet, false)
+            .map_err(|e| LaunchError::new(failed("make read-only the file"), e))?;
+        Ok(file)
     }
 
     pub(super) fn hiding_folder(&self) -> PathBuf {
@@ -91,7 +108,9 @@ impl Stage {
         {
             return Ok(clone.join(inside));
         }
-        let clone = self.make_folder(&format!("low/{id}"))?;
+        // Not named after the id, which the kernel gives to another as soon as this one is gone.
+        let clone = self.make_folder(&format!("low/{}", self.cloned))?;
+        self.cloned += 1;
         self.clone_idmapped(point, &clone)?;
         let path = clone.join(inside);
         self.clones.insert(point.to_owned(), (id, clone));
@@ -172,9 +191,17 @@ pub(super) fn write(path: &str, text: &str) -> Result<(), LaunchError> {
     written.map_err(|e| LaunchError::new(format!("write `{path}`"), e))
 }
 
-fn mount_id(path: &Path) -> Result<u64, LaunchError> {
+/// The mount at this very place. Cloning what is only a folder of another mount would show the wrong thing.
+fn mount_id(point: &Path) -> Result<u64, LaunchError> {
     let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
-    let stat = rustix::fs::statx(CWD, path, flags, rustix::fs::StatxFlags::MNT_ID)
-        .map_err(|e| LaunchError::new(format!("look at `{}`", path.display()), e))?;
-    Ok(stat.stx_mnt_id)
+    let stat = rustix::fs::statx(CWD, point, flags, rustix::fs::StatxFlags::MNT_ID)
+        .map_err(|e| LaunchError::new(format!("look at `{}`", point.display()), e))?;
+    if stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
+        Ok(stat.stx_mnt_id)
+    } else {
+        Err(LaunchError::outdated(format!(
+            "clone the mount at `{}`, which is none any more",
+            point.display()
+        )))
+    }
 }

@@ -33,14 +33,34 @@ pub(super) struct Launch<'a> {
     pub(super) join: Vec<PathBuf>,
     /// The block device with the file system for what it writes, where it has one.
     pub(super) disk: Option<PathBuf>,
+    /// Files of the store that are put over files of the view.
+    pub(super) given: Vec<Given>,
+}
+
+/// A file that a sandbox is given. It lies over the machine's own and is nothing that the sandbox wrote: no diff shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// Relative to the home.
+    pub file: PathBuf,
+    /// Absolute, and no link.
+    pub at: PathBuf,
 }
 
 /// The answer to either. After [`Answer::Launched`] one descriptor: the pidfd of init.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
     Ready,
-    Launched { pid: i32, caveats: Vec<Caveat> },
+    Launched(Answered),
     Failed(LaunchError),
+}
+
+/// A sandbox that was made.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Answered {
+    pub(super) pid: i32,
+    pub(super) caveats: Vec<Caveat>,
+    /// A mount that the plan names was gone.
+    pub(super) is_outdated: bool,
 }
 
 /// What the launcher could not do. It crosses a process boundary, so the kernel's answer travels as a number.
@@ -57,5 +77,15 @@ impl LaunchError {
     pub(crate) fn new(action: impl Into<String>, error: impl Into<std::io::Error>) -> Self {
         let error = error.into();
         Self { action: action.into(), errno: error.raw_os_error().unwrap_or(0), kernel: None }
+    }
+
+    /// The plan is of a machine that has changed since.
+    pub(crate) fn outdated(action: impl Into<String>) -> Self {
+        Self { action: action.into(), errno: libc::ESTALE, kernel: None }
+    }
+
+    #[must_use]
+    pub(super) fn is_outdated(&self) -> bool {
+        self.errno == libc::ESTALE
     }
 }

@@ -11,7 +11,7 @@ pub(crate) use process::{
     Clone3, Cloned, clone3, close_all_but, default_signals, exec, fork, largest_child, leave,
     signal_descriptor, signal_everyone, take_signal, wait_any,
 };
-pub(crate) use send::{receive, send};
+pub(crate) use send::{receive, receive_at_most, send};
 
 use std::ffi::CStr;
 use std::io;

@@ -42,7 +42,12 @@ fn waiting(socket: BorrowedFd<'_>) -> io::Result<usize> {
 
 /// Receives one packet of a socket that keeps packets apart. `None`: the other side is gone.
 pub(crate) fn receive(socket: BorrowedFd<'_>, limit: usize) -> io::Result<Option<Packet>> {
-    let mut bytes = vec![0; waiting(socket)?.min(limit)];
+    receive_at_most(socket, waiting(socket)?.min(limit))
+}
+
+/// Receives what is there, no more than this. `None`: the other side is gone.
+pub(crate) fn receive_at_most(socket: BorrowedFd<'_>, size: usize) -> io::Result<Option<Packet>> {
+    let mut bytes = vec![0; size];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = loop {

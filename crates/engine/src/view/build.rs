@@ -1,6 +1,7 @@
 //! From the machine and a request to a plan.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,7 +101,7 @@ impl Planner {
             hostname: hostname(),
             root,
             parts,
-            net: ask.request.net,
+            net: ask.request.net.wiring(),
             nested: ask.request.nested,
             pids: ask.request.limits.pids.unwrap_or(Defaults::PIDS).into(),
             disk: ask.request.limits.disk.map(|size| size.0),
@@ -118,13 +119,13 @@ impl Planner {
         let callers = ask.request.context.home().map_or_else(own_home, |home| Some(home.to_owned()));
         let lifted: Vec<PathBuf> =
             ask.request.unmask.iter().filter_map(|lifted| expand(lifted, callers.as_deref())).collect();
-        let homes = homes(callers.as_deref());
+        let homes: Vec<Home> = homes(callers.as_deref()).into_iter().map(Home::read).collect();
         let mut folders = RealFolders::default();
-        for (mask, path) in self.masks.paths.iter().flat_map(|mask| places(mask, &homes)) {
+        for Place { mask, path, may_exist } in self.masks.paths.iter().flat_map(|mask| places(mask, &homes)) {
             if lifted.iter().any(|lifted| path.starts_with(lifted)) || hiding.covers(&path) {
                 continue;
             }
-            if let Ok(stat) = fs::symlink_metadata(&path) {
+            if may_exist && let Ok(stat) = fs::symlink_metadata(&path) {
                 masked.push(Masked { path: path.clone().into(), reason: mask.reason.clone() });
                 if let Some(real) = folders.real(&path, &stat)
                     && real != path
@@ -275,11 +276,44 @@ fn is_empty_for_good(point: &Path) -> bool {
     read_only && fs::read_dir(point).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Where a mask hides something: in every home, if it names one.
-fn places<'a>(mask: &'a PathMask, homes: &BTreeSet<PathBuf>) -> Vec<(&'a PathMask, PathBuf)> {
+/// A home, and what is in it: most masks name what is in none, and reading it once is cheaper than to ask for each.
+struct Home {
+    path: PathBuf,
+    /// None: that cannot be told.
+    names: Option<HashSet<OsString>>,
+}
+
+impl Home {
+    fn read(path: PathBuf) -> Self {
+        let names =
+            fs::read_dir(&path).and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+        Self { path, names: names.ok() }
+    }
+
+    fn may_hold(&self, inside: &str) -> bool {
+        let first = Path::new(inside).iter().next().unwrap_or_default();
+        self.names.as_ref().is_none_or(|names| names.contains(first))
+    }
+}
+
+/// Where a mask hides something.
+struct Place<'a> {
+    mask: &'a PathMask,
+    path: PathBuf,
+    may_exist: bool,
+}
+
+/// In every home, if it names one.
+fn places<'a>(mask: &'a PathMask, homes: &[Home]) -> Vec<Place<'a>> {
     match mask.path.strip_prefix("~/") {
-        Some(inside) => homes.iter().map(|home| (mask, home.join(inside))).collect(),
-        None => vec![(mask, PathBuf::from(&mask.path))],
+        Some(inside) => {
+            let place = |home: &Home| {
+                let (path, may_exist) = (home.path.join(inside), home.may_hold(inside));
+                Place { mask, path, may_exist }
+            };
+            homes.iter().map(place).collect()
+        }
+        None => vec![Place { mask, path: PathBuf::from(&mask.path), may_exist: true }],
     }
 }
 

@@ -115,6 +115,11 @@ const KERNEL_KINDS: [&str; 21] = [
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -132,5 +137,71 @@ mod tests {
         assert_eq!(mount_of(&mounts, Path::new("/a b/x")).unwrap().point, Path::new("/a b"));
         assert_eq!(mount_of(&mounts, Path::new("/ab")).unwrap().point, Path::new("/"));
         assert_eq!(mount_of(&mounts, Path::new("/ab")).unwrap().device, b"254:0");
+    }
+
+    /// Any bytes, and far more often than by chance those that mean something here.
+    fn garbage() -> impl Strategy<Value = Vec<u8>> {
+        let word = prop_oneof![
+            4 => prop::sample::select(vec![" ", "\n", " - ", "\\", "\\040", "\\08", "\\777", "/", "/a", "0:5", "tmpfs"])
+                .prop_map(|word| word.as_bytes().to_vec()),
+            1 => vec(any::<u8>(), 0..8),
+        ];
+        vec(word, 0..64).prop_map(|words| words.concat())
+    }
+
+    /// A mount as the kernel could have it. Few names, so that some cover others.
+    fn mount() -> impl Strategy<Value = Mount> {
+        let odd = vec(1..=u8::MAX, 1..12).prop_filter("one name", |name| {
+            !name.contains(&b'/') && ![&b"."[..], b".."].contains(&name.as_slice())
+        });
+        let few = prop::sample::select(vec!["a", "b", " ", "\\", "\\040", "\n"]);
+        let name = prop_oneof![odd, few.prop_map(|name| name.as_bytes().to_vec())];
+        let point = vec(name, 0..4).prop_map(|names| {
+            let names = names.into_iter().map(OsString::from_vec);
+            names.fold(PathBuf::from("/"), |point, name| point.join(name))
+        });
+        (point, "[a-z][a-z0-9.]{0,11}", (0..4096_u32, 0..99_u32)).prop_map(|(point, kind, (major, minor))| {
+            Mount { point, kind, device: format!("{major}:{minor}").into_bytes() }
+        })
+    }
+
+    /// As `show_mountinfo` of the kernel writes it: space, tab, newline and backslash in octal.
+    fn line(mount: &Mount, optional: usize) -> Vec<u8> {
+        let mut line = [b"36 35 ", &*mount.device, b" /sub\\040folder "].concat();
+        for byte in mount.point.as_os_str().as_bytes() {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\\' => line.extend(format!("\\{byte:03o}").bytes()),
+                _ => line.push(*byte),
+            }
+        }
+        line.extend(b" rw,noatime");
+        line.extend(b" master:1".repeat(optional));
+        line.extend([b" - ", mount.kind.as_bytes(), b" source rw,errors=continue\n"].concat());
+        line
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_table_says_it_is_read_to_its_end(table in garbage()) {
+            let mounts = parse(&table);
+            for (at, mount) in mounts.iter().enumerate() {
+                prop_assert!(mounts[..at].iter().all(|other| other.point < mount.point), "{mounts:?}");
+                prop_assert!(mount_of(&mounts, &mount.point).is_some());
+            }
+        }
+
+        #[test]
+        fn what_the_kernel_wrote_is_read_as_it_was(table in vec((mount(), 0..3_usize), 0..12)) {
+            let text: Vec<u8> = table.iter().flat_map(|(mount, optional)| line(mount, *optional)).collect();
+            let mut seen = Vec::new();
+            for (at, (mount, _)) in table.iter().enumerate() {
+                let is_covered = table[at + 1..].iter().any(|(later, _)| mount.point.starts_with(&later.point));
+                if !is_covered {
+                    seen.push(mount.clone());
+                }
+            }
+            seen.sort_by(|one, other| one.point.cmp(&other.point));
+            prop_assert_eq!(parse(&text), seen);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::net::Net;
+use model::net::Wiring;
 use serde::{Deserialize, Serialize};
 
 /// Everything launcher and init need to make a sandbox. Two sandboxes may have the same.
@@ -12,7 +12,7 @@ pub struct Plan {
     pub root: Root,
     /// Shallow first, so that each finds its mount point in place.
     pub parts: Vec<Part>,
-    pub net: Net,
+    pub net: Wiring,
     pub nested: bool,
     /// Processes of one user inside.
     pub pids: u64,

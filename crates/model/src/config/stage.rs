@@ -35,7 +35,8 @@ pub struct Stage {
     /// `local` did is undone by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback: Option<String>,
-    /// Who has to agree before.
+    /// Who has to agree before. `zeno promote` asks at a terminal. This keeps agents and automation from going on by
+    /// themselves; it is no lock: whatever runs with your own rights can speak for you.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<Approval>,
     /// After this time `run`, or `rollback`, is ended and counts as failed; 30m if not given.
@@ -66,6 +67,6 @@ impl Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Approval {
-    /// A person, not an agent and no automation.
+    /// A person, not an agent and no automation, as far as whoever asks says which it is.
     Human,
 }
