@@ -24,6 +24,7 @@ impl Control {
         change: impl Future<Output = Result<T, Problem>>,
     ) -> Result<T, Problem> {
         let seat = slot.seat().ok_or_else(|| refusal::just_ended(&slot.label()))?;
+        self.inner.native.note_execs(&seat.running).await?;
         self.set_restarting(slot, true).await?;
         seat.set_active(false);
         slot.rise();
@@ -96,8 +97,9 @@ impl Control {
         if record.sandbox.state == State::Paused {
             self.freeze(slot, &running).await?;
         }
-        let CreateRequest { context, limits, .. } = request;
-        let seat = self.seat(slot, Processes { running, context, limits: &limits, deadline });
+        let CreateRequest { context, limits, net, .. } = request;
+        let seat =
+            self.seat(slot, Processes { running, context, limits: &limits, wiring: net.wiring(), deadline });
         seat.set_active(record.sandbox.state == State::Active);
         Ok(())
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use backends::native::{Native, Running};
 use model::limits::Limits;
-use model::{Problem, Sandbox};
-use tokio::sync::{Semaphore, watch};
+use model::net::Wiring;
+use model::{Problem, Sandbox, SandboxId};
+use tokio::sync::{Semaphore, broadcast, watch};
 
 use crate::names::Noun;
 use crate::refusal;
@@ -33,6 +34,8 @@ pub(crate) struct Inner {
     /// Whoever changes something holds a permit; shutting down takes them all.
     gate: Arc<Semaphore>,
     closing: watch::Sender<bool>,
+    /// Tells of every sandbox whose processes are there, anew or again.
+    pub(crate) seated: broadcast::Sender<SandboxId>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +74,9 @@ impl Control {
         let store = Store::open(home).map_err(|source| Error::Open { home: home.to_owned(), source })?;
         let gate = Arc::new(Semaphore::new(AT_ONCE as usize));
         let (slots, layers, undoing) = Default::default();
-        let inner = Inner { store, native, slots, layers, undoing, gate, closing: watch::Sender::new(false) };
+        let closing = watch::Sender::new(false);
+        let seated = broadcast::Sender::new(SEATED_BUFFERED);
+        let inner = Inner { store, native, slots, layers, undoing, gate, closing, seated };
         let control = Self { inner: Arc::new(inner) };
         control.hold_snapshots().await?;
         control.reconcile().await?;
@@ -142,6 +147,12 @@ impl Control {
         record.ok_or_else(|| refusal::not_found(Noun::Sandbox, &slot.label(), &[]))
     }
 
+    /// The folder of all there is.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        self.inner.native.home()
+    }
+
     pub(crate) async fn transition(&self, slot: &Slot, change: Move) -> Result<Moved, Problem> {
         self.inner.store.transition(slot.id, change).await.map_err(|error| refusal::store(&error))
     }
@@ -161,6 +172,9 @@ impl Control {
         let seat = Seat::new(processes.running, processes.context, processes.limits, processes.deadline);
         let seat = slot.sit(seat);
         self.watch(Arc::clone(slot), Arc::clone(&seat));
+        if processes.wiring == Wiring::Gateway && self.inner.seated.send(slot.id).is_err() {
+            tracing::trace!("nobody waits for sandboxes");
+        }
         seat
     }
 
@@ -175,10 +189,13 @@ pub(crate) struct Processes<'a> {
     pub(crate) running: Running,
     pub(crate) context: model::exec::Context,
     pub(crate) limits: &'a Limits,
+    pub(crate) wiring: Wiring,
     pub(crate) deadline: u64,
 }
 
 /// Changes under way at once; more wait.
 const AT_ONCE: u32 = 4096;
+/// How far whoever waits for sandboxes may fall behind before it has to look at all of them.
+const SEATED_BUFFERED: usize = 4096;
 /// How long shutting down waits for them.
 const LAST_WORK: Duration = Duration::from_secs(10);

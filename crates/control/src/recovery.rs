@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backends::native::{End, Running};
+use model::sandbox::CreateRequest;
 use model::snapshot::SnapshotReason;
 use model::{Problem, SandboxId, State};
 use tokio::sync::Semaphore;
@@ -165,8 +166,9 @@ impl Control {
             }
             self.set_restarting(slot, false).await?;
         }
-        let (context, limits) = (request.context, &request.limits);
-        let seat = self.seat(slot, Processes { running, context, limits, deadline });
+        let CreateRequest { context, limits, net, .. } = request;
+        let seat =
+            self.seat(slot, Processes { running, context, limits: &limits, wiring: net.wiring(), deadline });
         seat.set_active(is_active);
         Ok(())
     }

@@ -12,8 +12,10 @@ use model::limits::Limits;
 use model::units::Size;
 use model::{Name, Problem, SandboxId};
 
+use crate::hindsight::Farewell;
 use crate::names::{self, Known, Noun};
 use crate::refusal;
+use crate::secrets::Secrets;
 
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
@@ -37,6 +39,8 @@ pub(crate) struct Slot {
     /// it alone, so that nothing falls between the old and the new.
     pub(crate) door: tokio::sync::RwLock<()>,
     seat: Mutex<Option<Arc<Seat>>>,
+    /// Gone with the daemon.
+    pub(crate) secrets: Secrets,
 }
 
 /// A sandbox's processes, frozen or not.
@@ -48,6 +52,8 @@ pub(crate) struct Seat {
     pub(crate) disk: DiskWatch,
     /// Its own memory limit.
     pub(crate) memory: Option<Size>,
+    /// What whoever waits for one of its commands is told when zeno ends it.
+    pub(crate) farewell: Farewell,
     /// True only while the record says `active`, so that a command needs neither a turn nor the store.
     active: AtomicBool,
     /// On the boot clock.
@@ -71,8 +77,8 @@ impl Slots {
             }
             table.by_name.insert(name.clone(), id);
         }
-        let (turn, door, seat) = Default::default();
-        let slot = Arc::new(Slot { id, name, turn, door, seat });
+        let (turn, door, seat, secrets) = Default::default();
+        let slot = Arc::new(Slot { id, name, turn, door, seat, secrets });
         table.by_id.insert(id, Arc::clone(&slot));
         Ok(slot)
     }
@@ -147,7 +153,8 @@ impl Seat {
     pub(crate) fn new(running: Running, context: Context, limits: &Limits, deadline: u64) -> Self {
         let disk = if limits.disk.is_some() { DiskWatch::None } else { DiskWatch::Soft };
         let (active, deadline) = (AtomicBool::new(false), AtomicU64::new(deadline));
-        Self { running, context, disk, memory: limits.memory, active, deadline }
+        let (memory, farewell) = (limits.memory, Farewell::default());
+        Self { running, context, disk, memory, farewell, active, deadline }
     }
 
     /// To be called with the turn held.

@@ -133,6 +133,7 @@ impl Control {
                     "it wrote {}, more than the default of {limit}; `--disk` sets another",
                     written.rough()
                 );
+                seat.farewell.say(&reason);
                 let change = Move::to(State::Stopped).because(reason).by_zeno();
                 logged(slot.id, "stop a sandbox", self.halt(&slot, change).await.map(|_sandbox| ()));
             }

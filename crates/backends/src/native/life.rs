@@ -45,6 +45,21 @@ impl Native {
         talk::ask(&self.folder(running).0, &Request::Deadline { at: deadline }).await
     }
 
+    /// Writes down how many commands there were, for whoever makes the processes of this sandbox anew. One that cannot be
+    /// asked counts from where it was written down last.
+    pub async fn note_execs(&self, running: &Running) -> Result<(), Problem> {
+        let folder = self.folder(running);
+        match talk::ask(&folder.0, &Request::LastExec).await {
+            Ok(0) => Ok(()),
+            Ok(number) => Ok(folder.write_last_exec(number)?),
+            // It ended just now, or is an init of before this could be asked.
+            Err(problem) => {
+                tracing::debug!(sandbox = %running.id, error = %problem, "init cannot tell how many commands it had");
+                Ok(())
+            }
+        }
+    }
+
     /// Ends every process; keeps the layers, on disk.
     pub async fn stop(&self, running: &Running) -> Result<(), Problem> {
         kill(running).await?;
@@ -169,7 +184,7 @@ impl Native {
         Ok(read.await.map_err(NativeError::from)??.masked)
     }
 
-    /// Bytes that what it wrote takes in the store, with the layers it stands on.
+    /// Bytes that what it wrote takes in the store, with the layers it stands on and what it deleted but holds open.
     pub async fn written(&self, id: SandboxId) -> Result<Size, Problem> {
         let native = self.clone();
         let count = tokio::task::spawn_blocking(move || {
@@ -181,7 +196,23 @@ impl Native {
             }
             Ok::<_, NativeError>(Size(bytes))
         });
-        Ok(count.await.map_err(NativeError::from)??)
+        let linked = count.await.map_err(NativeError::from)??;
+        Ok(Size(linked.0.saturating_add(self.unlinked(id).await)))
+    }
+
+    /// Bytes that no folder shows any more. Only its processes know of them, so without processes there are none.
+    async fn unlinked(&self, id: SandboxId) -> u64 {
+        if !self.held().contains_key(&id) {
+            return 0;
+        }
+        match talk::ask(&Folder::of(&self.0.home, id).0, &Request::Unlinked).await {
+            Ok(bytes) => bytes,
+            // It ended just now, or is an init of before this could be asked.
+            Err(problem) => {
+                tracing::debug!(sandbox = %id, error = %problem, "init cannot tell what it deleted and holds open");
+                0
+            }
+        }
     }
 
     /// Bytes in use on the disk of a sandbox that has one of its own.

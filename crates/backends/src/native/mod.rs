@@ -3,13 +3,16 @@
 //! The methods have the names of the backend contract (provision, exec, teardown, ...), which becomes a trait when a
 //! second backend exists.
 
+mod authority;
 mod command;
 mod diff;
 mod disk;
 mod garbage;
+mod gateway;
 mod host;
 mod life;
 mod limits;
+mod port;
 mod problem;
 mod promote;
 mod provision;
@@ -27,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use engine::capture::{Captures, Live};
+use engine::capture::Captures;
 use engine::cgroup::Cgroup;
 use engine::launcher::{Launcher, Rights};
 use engine::layers::Layers;
@@ -44,8 +47,10 @@ use tokio::net::UnixStream;
 
 use store::Stored;
 
+pub use authority::{Authority, trust_variables};
 pub use diff::Other;
 pub use engine::promote::{Purpose, Summary};
+pub use gateway::Outlet;
 pub use host::doctor;
 pub use problem::NativeError;
 pub use promote::{Candidate, Passage};
@@ -119,6 +124,12 @@ pub struct Provision<'a> {
 }
 
 impl Native {
+    /// `$ZENO_HOME`.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.0.home
+    }
+
     /// Opens the backend for one `$ZENO_HOME`, which exists and is ours. Starts the launcher.
     pub fn open(home: &Path) -> Result<Self, NativeError> {
         let rights = Rights::of_this_process();
@@ -129,11 +140,7 @@ impl Native {
         let home = std::fs::canonicalize(home)
             .map_err(|source| NativeError::MakeFolder { path: home.to_owned(), source })?;
         let machine = engine::machine::probe(&home);
-        let live = match rights {
-            Rights::Root => Live::Redirect,
-            Rights::User { .. } if machine.data_only_stubs => Live::Stubs,
-            Rights::User { .. } => Live::Copy,
-        };
+        let live = host::way_of_showing(rights, machine.data_only_stubs);
         let masks = Masks::built_in();
         let captures = Captures::open(&home.join("captures"), live, masks.workspace.clone())?;
         let layers = Layers::open(&home)?;
@@ -149,7 +156,8 @@ impl Native {
         stock::sweep(&home)?;
         let shared = machine.cgroup.shared()?;
         let join = shared.cgroup.iter().flat_map(Cgroup::process_files).collect();
-        let launcher = Launcher::start(&home, rights, join)?;
+        let launcher = Launcher::start(&home, rights, join)
+            .map_err(|error| host::not_started(error, &machine, &home))?;
         let planner = Planner::new(home.clone(), rights, masks);
         Ok(Self(Arc::new(Inner {
             home,
@@ -201,6 +209,11 @@ impl Inner {
 }
 
 impl Running {
+    /// Returns when its init has ended, and with it everyone inside.
+    pub async fn gone(&self) -> std::io::Result<()> {
+        self.process.readable().await.map(drop)
+    }
+
     fn is_alive(&self) -> bool {
         let mut process = [PollFd::new(self.process.get_ref(), PollFlags::IN)];
         poll(&mut process, Some(&Timespec::default())).is_ok_and(|ended| ended == 0)

@@ -34,20 +34,22 @@ pub enum NativeError {
     Capture(#[from] CaptureError),
     #[error("with the kernel {release} a program in a sandbox could become root ({flaws})")]
     FlawedKernel { release: String, flaws: String },
+    #[error("this machine lacks what sandboxes need: {}", lacks.join("; "))]
+    Lacking { lacks: Vec<String>, source: LauncherError },
     #[error("this machine cannot enforce {}", list(.0))]
     Unenforceable(Vec<Unenforceable>),
     #[error("what the sandbox wrote is in memory of its own, where only the sandbox can see it")]
     OwnDisk,
     #[error("the sandbox has no workspace, so there is nothing to bring up to date")]
     NotFrozen,
-    #[error("the two do not both stand on this snapshot")]
-    NotBelow,
     #[error("the snapshot was taken on another state of the workspace than the sandbox stands on")]
     OtherBase,
     #[error("they do not have the same workspace: {} and {}", workspace(one.as_deref()), workspace(other.as_deref()))]
     OtherWorkspace { one: Option<PathBuf>, other: Option<PathBuf> },
     #[error("could not work with the sandbox's layers")]
     Layers(#[from] LayerError),
+    #[error("could not make the sandbox's certificate authority")]
+    Authority { source: rcgen::Error },
     #[error("could not limit the sandbox")]
     Cgroup(#[from] engine::cgroup::Error),
     #[error("could not give the sandbox a disk of its own")]
@@ -116,9 +118,6 @@ impl From<NativeError> for Problem {
                 let problem = remedies.fold(problem, |problem, remedy| problem.hint(remedy));
                 problem.hint("or accept that it is not enforced: --best-effort")
             }
-            NativeError::NotBelow => Self::from_error(Code::Refused, &error)
-                .hint("see which they stand on: zeno snapshots --tree")
-                .hint("or compare them as they are: leave out --from"),
             NativeError::OtherBase => Self::from_error(Code::Refused, &error)
                 .hint("compare the two as they are: zeno diff SANDBOX --with SNAPSHOT")
                 .hint("or the sandbox with what it started from: leave out --from"),

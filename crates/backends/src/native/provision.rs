@@ -13,7 +13,7 @@ use engine::capture::{Frozen, Step};
 use engine::cgroup::Cgroup;
 use engine::image;
 use engine::init::wire::{Pong, Request, Terms};
-use engine::launcher::{Launched, Order};
+use engine::launcher::{Given, Launched, Order};
 use engine::view::Ask;
 use model::exec::{ExecRequest, Progress};
 use model::sandbox::{CreateRequest, WorkspaceChoice};
@@ -21,11 +21,22 @@ use model::{Caveat, Code, Problem, SandboxId};
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 
+use super::authority;
 use super::command::decide;
+use super::host::refuse_flawed;
 use super::problem::NativeError;
 use super::snapshot::make_disk;
 use super::store::{FIRST_TURN, Folder, Stored};
 use super::{Inner, Native, Provision, Provisioned, Running, talk};
+
+/// What a sandbox has from its first moment on.
+#[derive(Debug, Default)]
+pub(super) struct Beginning<'a> {
+    /// The first words to its init.
+    pub(super) opening: &'a [u8],
+    /// Files put over those of its view.
+    pub(super) given: Vec<Given>,
+}
 
 /// What a launch left in our hands.
 #[derive(Debug)]
@@ -51,8 +62,8 @@ impl Native {
         order: Provision<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Provisioned, Problem> {
-        self.0.refuse_flawed_kernel()?;
-        let opening = opening(&order)?;
+        refuse_flawed(&self.0.machine.kernel)?;
+        let opening = opening(&order, 0)?;
         let made = tokio::task::block_in_place(|| {
             let _waiting = self.0.stock.waiting();
             self.0.make(&order, &opening, progress)
@@ -66,8 +77,8 @@ impl Native {
 
     /// Makes the processes of a stopped sandbox again, on its kept layers.
     pub async fn start(&self, order: Provision<'_>) -> Result<Provisioned, Problem> {
-        self.0.refuse_flawed_kernel()?;
-        let opening = opening(&order)?;
+        refuse_flawed(&self.0.machine.kernel)?;
+        let opening = opening(&order, Folder::of(&self.0.home, order.id).last_exec()?)?;
         let made = tokio::task::block_in_place(|| self.0.make_again(&order, &opening));
         let id = order.id;
         match self.greet_kept(order, made).await {
@@ -101,7 +112,8 @@ impl Native {
         order: Provision<'_>,
         made: Result<Made, NativeError>,
     ) -> Result<Provisioned, Problem> {
-        let Made { launched, conversation, workspace, caveats } = made?;
+        let Made { launched, conversation, workspace, caveats } =
+            made.map_err(|error| self.0.explain(error))?;
         let running = self.running(order.id, launched.process)?;
         let talk = conversation.set_nonblocking(true).and_then(|()| UnixStream::from_std(conversation));
         let mut stream = talk.map_err(NativeError::Talk)?;
@@ -142,16 +154,6 @@ impl Native {
 }
 
 impl Inner {
-    /// What holds elsewhere does not hold on a kernel that lets a program out.
-    fn refuse_flawed_kernel(&self) -> Result<(), NativeError> {
-        let kernel = &self.machine.kernel;
-        let flaws: Vec<&str> = kernel.flaws().map(|flaw| flaw.cve).collect();
-        if flaws.is_empty() {
-            return Ok(());
-        }
-        Err(NativeError::FlawedKernel { release: kernel.release.clone(), flaws: flaws.join(", ") })
-    }
-
     /// The straight path from request to a launched init. Blocking. Says what to make again for the next one, too.
     fn make(
         &self,
@@ -171,7 +173,11 @@ impl Inner {
         let (layers, since, disputed) = (Vec::new(), None, Vec::new());
         let stored = Stored { plan, frozen, masked, caveats, layers, since, disputed, turn: FIRST_TURN };
         // What is made to measure for one sandbox is of no use to the next.
-        if enforced.cgroup.is_none() && stored.plan.disk.is_none() && order.request.unmask.is_empty() {
+        if enforced.cgroup.is_none()
+            && stored.plan.disk.is_none()
+            && order.request.unmask.is_empty()
+            && !authority::is_needed(order.request)
+        {
             let made = self.take_from_stock(order.id, &stored, opening)?;
             return Ok((made, Some(stored)));
         }
@@ -179,7 +185,9 @@ impl Inner {
         folder.make()?;
         folder.write(&stored)?;
         make_disk(&folder, &stored)?;
-        let made = self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)?;
+        let given = folder.trust(&self.home, order.request)?;
+        let made =
+            self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), Beginning { opening, given })?;
         Ok((made, None))
     }
 
@@ -189,7 +197,8 @@ impl Inner {
         let stored = self.change_over(order.id)?;
         folder.clear_scratch()?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
-        self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)
+        let given = folder.trust(&self.home, order.request)?;
+        self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), Beginning { opening, given })
     }
 
     fn freeze(
@@ -210,7 +219,9 @@ impl Inner {
         let path = look.map_err(|source| NativeError::Workspace { path, source })?;
         let show = |step| match step {
             Step::Changing => self.clear_stock_of(&path),
-            Step::Copying(done) => progress(Progress::Capturing { files: done.files, bytes: done.bytes }),
+            Step::Copying(engine::capture::Progress { files, bytes, total }) => {
+                progress(Progress::Capturing { files, bytes, total });
+            }
         };
         Ok(Some(self.captures.freeze(&path, id, &request.unmask, &show)?))
     }
@@ -220,9 +231,9 @@ impl Inner {
         folder: &Folder,
         stored: &Stored,
         cgroup: Option<&Cgroup>,
-        opening: &[u8],
+        beginning: Beginning<'_>,
     ) -> Result<Made, NativeError> {
-        let (launched, conversation) = self.launch(folder, stored, cgroup, opening)?;
+        let (launched, conversation) = self.launch(folder, stored, cgroup, beginning)?;
         Ok(Made::new(stored, launched, conversation))
     }
 
@@ -231,8 +242,9 @@ impl Inner {
         folder: &Folder,
         stored: &Stored,
         cgroup: Option<&Cgroup>,
-        opening: &[u8],
+        beginning: Beginning<'_>,
     ) -> Result<(Launched, StdStream), NativeError> {
+        let Beginning { opening, given } = beginning;
         folder.make_parts(stored, &self.layers)?;
         let plan = match stored.layers.as_slice() {
             [] => Cow::Borrowed(&stored.plan),
@@ -257,7 +269,7 @@ impl Inner {
         let disk = image.as_ref().map(|image| image.device.clone());
         let upper = stored.upper();
         let order =
-            Order { plan: &plan, folder: inside, upper, conversation: &theirs, log: &log, join, disk };
+            Order { plan: &plan, folder: inside, upper, conversation: &theirs, log: &log, join, disk, given };
         let launched = self.launcher.launch(order)?;
         conversation.set_nonblocking(false).map_err(NativeError::Talk)?;
         conversation.write_all(&opening[early..]).map_err(NativeError::Talk)?;
@@ -265,11 +277,11 @@ impl Inner {
     }
 }
 
-/// The first words to a sandbox's init: how long it lives, and what it is to do first.
-pub(super) fn opening(order: &Provision<'_>) -> Result<Vec<u8>, Problem> {
+/// The first words to a sandbox's init: how long it lives, which number its last command had, and what it is to do first.
+pub(super) fn opening(order: &Provision<'_>, last_exec: u32) -> Result<Vec<u8>, Problem> {
     let idle = order.request.limits.idle.map(|span| span.0.as_nanos() as u64);
-    let mut words =
-        talk::opening(&Request::Begin(Terms { deadline: order.deadline, idle, throwaway: order.throwaway }))?;
+    let Provision { deadline, throwaway, .. } = *order;
+    let mut words = talk::opening(&Request::Begin(Terms { deadline, idle, throwaway, last_exec }))?;
     let request = match order.first {
         Some(first) => Request::Exec(Box::new(decide(&order.request.context, checked(first)?))),
         None => Request::Ping,

@@ -11,7 +11,7 @@ use model::{Caveat, LayerId, Problem, SandboxId, SnapshotId};
 use serde::{Deserialize, Serialize};
 
 use super::problem::NativeError;
-use super::provision::{Made, opening};
+use super::provision::{Beginning, Made, opening};
 use super::store::{Folder, Stored};
 use super::{Inner, Native, Provision, Provisioned, disk, store};
 
@@ -80,7 +80,7 @@ impl Native {
         saved: &Saved,
         caveats: Vec<Caveat>,
     ) -> Result<Provisioned, Problem> {
-        let opening = opening(&order)?;
+        let opening = opening(&order, 0)?;
         let made = tokio::task::block_in_place(|| self.0.restore(&order, saved, caveats, &opening));
         self.greet(order, made).await
     }
@@ -104,6 +104,15 @@ impl Native {
     pub async fn layer_size(&self, layer: LayerId) -> Result<Size, Problem> {
         let native = self.clone();
         let count = tokio::task::spawn_blocking(move || native.0.layer_size(layer));
+        Ok(count.await.map_err(NativeError::from)??)
+    }
+
+    /// The same, but without what this other layer, a copy of the same sandbox's from before, has already.
+    pub async fn layer_size_beyond(&self, layer: LayerId, before: LayerId) -> Result<Size, Problem> {
+        let native = self.clone();
+        let count = tokio::task::spawn_blocking(move || {
+            disk::used_beyond(&native.0.layers.path(layer), &native.0.layers.path(before))
+        });
         Ok(count.await.map_err(NativeError::from)??)
     }
 
@@ -208,7 +217,8 @@ impl Inner {
         folder.make()?;
         folder.write(&stored)?;
         make_disk(&folder, &stored)?;
-        self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), opening)
+        let given = folder.trust(&self.home, order.request)?;
+        self.launch_as(&folder, &stored, enforced.cgroup.as_ref(), Beginning { opening, given })
     }
 
     fn has_all(&self, stored: &Stored) -> Result<(), NativeError> {

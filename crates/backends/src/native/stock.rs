@@ -21,7 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
 use super::problem::NativeError;
-use super::provision::Made;
+use super::provision::{Beginning, Made};
 use super::store::{Folder, Stored};
 use super::{Inner, Native};
 
@@ -146,13 +146,14 @@ impl Inner {
         let Some((stored, making)) = self.stock.begin() else { return Ok(()) };
         let id = self.stock.next_id();
         if let Some(frozen) = &stored.frozen
-            && self.captures.adopt(id, frozen).is_err()
+            && !self.captures.adopt_current(id, frozen)?
         {
             // The workspace has moved on; the next order makes its own.
             return Ok(());
         }
         let ware = self.make_ware(id, stored).inspect_err(|_| self.captures.let_go(id))?;
-        making.done(ware).into_iter().for_each(|ware| self.discard(ware));
+        let surplus = if ware.launched.is_outdated { Some(ware) } else { making.done(ware) };
+        surplus.into_iter().for_each(|ware| self.discard(ware));
         Ok(())
     }
 
@@ -186,7 +187,7 @@ impl Inner {
                 folder.write(stored)?;
             }
         }
-        self.launch(folder, stored, None, &[])
+        self.launch(folder, stored, None, Beginning::default())
     }
 
     /// Ends what is in stock of a workspace that has changed. Whoever waits for the change need not wait for that end.

@@ -96,6 +96,25 @@ impl Folder {
         self.0.join(upper(turn))
     }
 
+    /// The number of the last command it had when its processes were last ended on purpose; 0 if it had none.
+    pub(super) fn last_exec(&self) -> Result<u32, NativeError> {
+        let path = self.0.join(LAST_EXEC);
+        let failed = |source| NativeError::Read { path: path.clone(), source };
+        match fs::read_to_string(&path) {
+            Ok(text) => text.parse().map_err(io::Error::other).map_err(failed),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    pub(super) fn write_last_exec(&self, number: u32) -> Result<(), NativeError> {
+        let path = self.0.join(LAST_EXEC);
+        // In one go: half a number is another one.
+        let new = self.0.join(format!("{LAST_EXEC}.new"));
+        let written = fs::write(&new, number.to_string()).and_then(|()| fs::rename(&new, &path));
+        written.map_err(|source| NativeError::Write { path, source })
+    }
+
     pub(super) fn make(&self) -> Result<(), NativeError> {
         make_folder(&self.0)
     }
@@ -243,6 +262,10 @@ pub(super) fn inventory(home: &Path) -> Result<Vec<SandboxId>, NativeError> {
 
 /// Removes the mark with which overlayfs would not mount a work folder again: it cannot know that nothing was lost.
 fn remove_mark(work: &Path) -> io::Result<()> {
+    // Of a part that was left out there is none.
+    if !work.try_exists()? {
+        return Ok(());
+    }
     let incompatible = work.join("incompat");
     let mark = incompatible.join("volatile");
     if !rustix::process::geteuid().is_root() {
@@ -271,3 +294,4 @@ fn image(turn: u32) -> String {
 }
 
 pub(super) const FIRST_TURN: u32 = 0;
+const LAST_EXEC: &str = "last-exec";

@@ -98,7 +98,7 @@ async fn read(stream: &mut UnixStream) -> Result<(FrameKind, Vec<u8>), Problem> 
     Ok((head.kind, payload))
 }
 
-fn problem(payload: &[u8]) -> Problem {
+pub(super) fn problem(payload: &[u8]) -> Problem {
     serde_json::from_slice(payload)
         .unwrap_or_else(|_garbled| Problem::new(Code::Internal, "the sandbox failed and could not say why"))
 }

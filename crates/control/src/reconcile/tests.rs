@@ -34,7 +34,7 @@ fn record(state: State) -> Record {
         caveats: Vec::new(),
         snapshot: None,
     };
-    Record { sandbox, used: false, throwaway: false, restarting: false }
+    Record { sandbox, used: false, throwaway: false, traceless: false, restarting: false }
 }
 
 fn overdue(state: State, on_expire: OnExpire) -> Record {

@@ -122,6 +122,21 @@ pub enum Error {
         #[source]
         source: rusqlite::Error,
     },
+    #[error("failed to encode a request of a sandbox")]
+    EncodeRequest {
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("failed to record a request of a sandbox")]
+    WriteRequest {
+        #[source]
+        source: rusqlite::Error,
+    },
+    #[error("failed to read the requests of sandboxes")]
+    ListRequests {
+        #[source]
+        source: rusqlite::Error,
+    },
     #[error("failed to encode race {id}")]
     EncodeRace {
         id: RaceId,

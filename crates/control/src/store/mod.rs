@@ -8,6 +8,7 @@ mod ledger;
 mod moves;
 mod promotions;
 mod races;
+mod requests;
 mod rows;
 mod schema;
 mod snapshots;
@@ -21,8 +22,10 @@ use std::thread::JoinHandle;
 use backends::native::Saved;
 use jiff::Timestamp;
 use model::event::Event;
+use model::net::Net;
 use model::promotion::{Promotion, Walk};
 use model::race::Race;
+use model::request::Request;
 use model::sandbox::{Actor, CreateRequest};
 use model::units::Size;
 use model::{PromotionId, RaceId, Sandbox, SandboxId, Snapshot, SnapshotId, Verdict, VerdictId};
@@ -30,6 +33,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use error::Error;
 pub use moves::{Facts, Move, Moved, NewRecord};
+pub use requests::Requests;
 pub use rows::Record;
 pub use snapshots::SnapshotRecord;
 pub use verdicts::Verdicts;
@@ -193,6 +197,39 @@ impl Store {
     /// Oldest first.
     pub async fn races(&self) -> Result<Vec<Race>, Error> {
         self.call(move |page| races::all(page.connection)).await
+    }
+
+    /// Writes down what a sandbox tried to reach, and says under which number.
+    pub async fn insert_request(&self, request: &Request) -> Result<u64, Error> {
+        let row = requests::NewRow::of(request)?;
+        self.call(move |page| requests::insert(page.connection, &row)).await
+    }
+
+    /// Writes it anew, now that more is known.
+    pub async fn write_request(&self, request: &Request) -> Result<(), Error> {
+        let (id, row) = (request.id, requests::NewRow::of(request)?);
+        self.call(move |page| requests::write(page.connection, id, &row)).await
+    }
+
+    /// Oldest first.
+    pub async fn requests(&self, which: Requests) -> Result<Vec<Request>, Error> {
+        self.call(move |page| requests::read(page.connection, &which)).await
+    }
+
+    pub async fn request_of_sandbox(&self, id: u64) -> Result<Option<Request>, Error> {
+        self.call(move |page| requests::one(page.connection, id)).await
+    }
+
+    pub async fn given_names(&self, sandbox: SandboxId) -> Result<Vec<String>, Error> {
+        self.call(move |page| requests::given_names(page.connection, sandbox)).await
+    }
+
+    pub async fn give_name(&self, sandbox: SandboxId, number: u32, name: String) -> Result<(), Error> {
+        self.call(move |page| requests::give_name(page.connection, sandbox, number, &name)).await
+    }
+
+    pub async fn set_net(&self, id: SandboxId, net: Net) -> Result<(), Error> {
+        self.call(move |page| rows::set_net(page.connection, id, &net)).await
     }
 
     pub async fn set_expires(&self, id: SandboxId, expires: Timestamp) -> Result<(), Error> {

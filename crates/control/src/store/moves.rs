@@ -8,7 +8,7 @@ use model::{Caveat, Sandbox, SandboxId, SnapshotId, State};
 use rusqlite::{Connection, params};
 
 use super::ledger::Page;
-use super::rows::{self, Record};
+use super::rows::{self, KEPT, Record, THROWAWAY, TRACELESS};
 use super::{Error, now};
 
 /// A sandbox that does not exist yet.
@@ -89,7 +89,7 @@ impl Move {
 /// A new record as it goes into the tables.
 pub(super) struct NewRow {
     sandbox: Sandbox,
-    throwaway: bool,
+    throwaway: i64,
     request: String,
     variables: Option<String>,
 }
@@ -105,6 +105,12 @@ impl NewRow {
             (!throwaway).then(|| serde_json::to_string(&variables)).transpose().map_err(encode)?;
         let encoded = serde_json::to_string(&request).map_err(encode)?;
         let sandbox = Sandbox { snapshot, ..first_look(id, request, expires) };
+        // One that was made of a snapshot only looks at it.
+        let throwaway = match (throwaway, snapshot) {
+            (false, _) => KEPT,
+            (true, None) => THROWAWAY,
+            (true, Some(_)) => TRACELESS,
+        };
         Ok(Self { sandbox, throwaway, request: encoded, variables })
     }
 }
@@ -261,7 +267,7 @@ fn first_look(id: SandboxId, request: CreateRequest, expires: Option<Timestamp>)
         expires,
         workspace: None,
         cwd: request.context.cwd,
-        net: request.net,
+        net: request.net.clone(),
         limits: request.limits,
         labels: request.labels,
         actor: request.actor,

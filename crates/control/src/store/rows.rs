@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use model::event::{Event, EventData};
 use model::exec::Text;
+use model::net::Net;
 use model::sandbox::{Backend, CreateRequest};
 use model::{Sandbox, SandboxId, State};
 use rusqlite::types::Type;
@@ -11,14 +12,25 @@ use serde::de::DeserializeOwned;
 
 use super::{Error, Which};
 
+/// What `sandboxes.throwaway` says.
+pub(super) const KEPT: i64 = 0;
+pub(super) const THROWAWAY: i64 = 1;
+pub(super) const TRACELESS: i64 = 2;
+
 /// A sandbox, and what is kept about it beside what users see.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any of them may hold together"
+)]
 pub struct Record {
     pub sandbox: Sandbox,
     /// A command has run in it since it was last made or started.
     pub used: bool,
     /// Made for one command: it does not outlive the daemon that ran it.
     pub throwaway: bool,
+    /// A throwaway whose command only looks at a snapshot, as a check does: what it writes is never kept.
+    pub traceless: bool,
     /// Its processes were ended to change what it stands on, and are to be made anew.
     pub restarting: bool,
 }
@@ -86,6 +98,18 @@ pub(super) fn set_expires(connection: &Connection, id: SandboxId, expires: Times
     found(id, write())
 }
 
+/// Writes down what a sandbox may reach from now on.
+pub(super) fn set_net(connection: &Connection, id: SandboxId, net: &Net) -> Result<(), Error> {
+    let Some(mut request) = bare_request(connection, id)? else { return Err(Error::NoSandbox { id }) };
+    request.net = net.clone();
+    let text = serde_json::to_string(&request).map_err(|source| Error::EncodeRequest { source })?;
+    let write = || -> rusqlite::Result<usize> {
+        let mut statement = connection.prepare_cached("UPDATE sandboxes SET request = ?2 WHERE id = ?1")?;
+        statement.execute(params![id.to_string(), text])
+    };
+    found(id, write())
+}
+
 pub(super) fn set_restarting(connection: &Connection, id: SandboxId, restarting: bool) -> Result<(), Error> {
     let write = || -> rusqlite::Result<usize> {
         let mut statement =
@@ -130,6 +154,10 @@ pub(super) fn prune(connection: &Connection) -> Result<(), Error> {
             "DELETE FROM events WHERE sequence <= (SELECT max(sequence) FROM events) - ?1",
             [EVENTS_KEPT],
         )?;
+        connection.execute(
+            "DELETE FROM requests WHERE id <= (SELECT max(id) FROM requests) - ?1",
+            [REQUESTS_KEPT],
+        )?;
         Ok(())
     };
     write().map_err(|source| Error::Prune { source })
@@ -164,7 +192,14 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Record> {
         caveats: json(row, 10)?,
         snapshot: maybe(row, 12)?,
     };
-    Ok(Record { sandbox, used: row.get(4)?, throwaway: row.get(5)?, restarting: row.get(13)? })
+    let throwaway: i64 = row.get(5)?;
+    Ok(Record {
+        sandbox,
+        used: row.get(4)?,
+        throwaway: throwaway != KEPT,
+        traceless: throwaway == TRACELESS,
+        restarting: row.get(13)?,
+    })
 }
 
 fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
@@ -213,3 +248,5 @@ struct UnknownState {
 const DESTROYED_KEPT: i64 = 1_000;
 /// Events that a subscriber who was away can still read.
 const EVENTS_KEPT: i64 = 10_000;
+/// What sandboxes tried to reach, of which there may be thousands in a second.
+const REQUESTS_KEPT: i64 = 100_000;

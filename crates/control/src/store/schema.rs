@@ -161,4 +161,24 @@ CREATE TABLE walks (
     record TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+-- What sandboxes tried to reach. Outlive them; the oldest are forgotten.
+CREATE TABLE requests (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    sandbox TEXT NOT NULL,
+    denied INTEGER NOT NULL,
+    name TEXT,
+    record TEXT NOT NULL        -- its id is only in the column
+) STRICT;
+
+CREATE INDEX requests_of ON requests (sandbox);
+
+-- Which names sandboxes were given addresses for: a program may use one long after it asked.
+CREATE TABLE given_names (
+    sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (sandbox, number)
+) STRICT, WITHOUT ROWID;
+",
 ];

@@ -32,7 +32,9 @@ async fn a_record_reads_back_and_shows_no_environment() {
     let order = new(1, Some("a"));
     let inserted = store.insert(order.clone()).await.unwrap();
     let record = store.record(order.id).await.unwrap().unwrap();
-    assert_eq!(record, Record { sandbox: inserted, used: false, throwaway: false, restarting: false });
+    let expected =
+        Record { sandbox: inserted, used: false, throwaway: false, traceless: false, restarting: false };
+    assert_eq!(record, expected);
     assert!(!serde_json::to_string(&record.sandbox).unwrap().contains("secret"));
     assert_eq!(store.request(order.id).await.unwrap().unwrap(), order.request);
 

@@ -13,10 +13,10 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::control::{Control, Processes};
-use crate::memory::{Conversation, MemoryWatch};
-use crate::slots::Slot;
+use crate::hindsight::{Conversation, Hindsight};
+use crate::slots::{Seat, Slot};
 use crate::store::{Facts, Move, NewRecord};
-use crate::{lifetime, refusal, store};
+use crate::{lifetime, refusal, secrets, store};
 
 impl Control {
     /// Makes a sandbox. If whoever asked is gone when it is there, it is removed again: nobody knows its id.
@@ -59,11 +59,11 @@ impl Control {
         order: Order,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<(Sandbox, Conversation), Problem> {
-        let Made { sandbox, first } = self.make(order, progress).await?;
+        let Made { sandbox, first, seat } = self.make(order, progress).await?;
         let stream =
             first.ok_or_else(|| Problem::new(Code::Internal, "the command's conversation is missing"))?;
-        let memory = MemoryWatch::since_birth(&self.inner.native, sandbox.id, sandbox.limits.memory);
-        Ok((sandbox, Conversation { stream, memory }))
+        let hindsight = Hindsight::since_birth(&self.inner.native, &seat);
+        Ok((sandbox, Conversation { stream, hindsight }))
     }
 
     async fn make(&self, order: Order, progress: &(dyn Fn(Progress) + Sync)) -> Result<Made, Problem> {
@@ -85,9 +85,12 @@ impl Control {
     }
 
     async fn provision(&self, order: Order, report: &mpsc::Sender<Progress>) -> Result<Made, Problem> {
-        let Order { request, first, throwaway, from } = order;
+        let Order { mut request, mut first, throwaway, from } = order;
+        let secrets = secrets::keep_outside(&mut request, first.as_mut())?;
+        let found = self.complete_registries(&mut request).await?;
         let id = fresh_id()?;
         let slot = self.inner.slots.reserve(id, request.name.clone())?;
+        slot.secrets.hold(secrets);
         let _turn = slot.turn.lock().await;
         let span = lifetime::span(&request.limits);
         let deadline = self.inner.native.deadline_after(span);
@@ -125,6 +128,7 @@ impl Control {
                 return Err(refusal::store(&error));
             }
         };
+        let made = Provisioned { caveats: [made.caveats, found].concat(), ..made };
         self.welcome(&slot, request, made, deadline).await
     }
 
@@ -147,10 +151,11 @@ impl Control {
                 return Err(problem);
             }
         };
-        let CreateRequest { context, limits, .. } = request;
-        let seat = self.seat(slot, Processes { running, context, limits: &limits, deadline });
+        let CreateRequest { context, limits, net, .. } = request;
+        let seat =
+            self.seat(slot, Processes { running, context, limits: &limits, wiring: net.wiring(), deadline });
         seat.set_active(first.is_some());
-        Ok(Made { sandbox: moved.sandbox, first })
+        Ok(Made { sandbox: moved.sandbox, first, seat })
     }
 
     /// Nothing was made, so nothing stays but the history, and the name is free again.
@@ -188,6 +193,7 @@ fn no_variables(request: &CreateRequest) -> Option<Caveat> {
 struct Made {
     sandbox: Sandbox,
     first: Option<UnixStream>,
+    seat: Arc<Seat>,
 }
 
 /// A sandbox on its way to whoever asked for it. Dropped before it is claimed, it is destroyed.

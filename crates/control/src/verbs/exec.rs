@@ -8,7 +8,7 @@ use model::{ExecId, Problem, State};
 use tokio::net::UnixStream;
 
 use crate::control::Control;
-use crate::memory::{Conversation, MemoryWatch};
+use crate::hindsight::{Conversation, Hindsight};
 use crate::refusal;
 use crate::slots::{Seat, Slot};
 use crate::store::Move;
@@ -23,9 +23,9 @@ impl Control {
         let door = slot.door.read().await;
         // The common case: used before, so there is nothing to record.
         if let Some(seat) = slot.active_seat() {
-            let memory = self.watch_memory(&seat);
+            let hindsight = self.hindsight(&seat);
             let stream = self.inner.native.exec(&seat.running, &seat.context, &request).await?;
-            return Ok(Conversation { stream, memory });
+            return Ok(Conversation { stream, hindsight });
         }
         drop(door);
         let control = self.clone();
@@ -35,28 +35,28 @@ impl Control {
     async fn first_exec(&self, slot: &Slot, request: &ExecRequest) -> Result<Conversation, Problem> {
         let _turn = slot.turn.lock().await;
         let (record, seat) = self.running(slot, RUN).await?;
-        let memory = self.watch_memory(&seat);
+        let hindsight = self.hindsight(&seat);
         let started = self.inner.native.exec(&seat.running, &seat.context, request);
         // Another command may have been quicker.
         if record.sandbox.state == State::Active {
-            return Ok(Conversation { stream: started.await?, memory });
+            return Ok(Conversation { stream: started.await?, hindsight });
         }
         let change = self.inner.store.transition(slot.id, Move::to(State::Active));
         let (stream, moved) = tokio::join!(started, change);
         moved.map_err(|error| refusal::store(&error))?;
         seat.set_active(true);
-        Ok(Conversation { stream: stream?, memory })
+        Ok(Conversation { stream: stream?, hindsight })
     }
 
-    pub(crate) fn watch_memory(&self, seat: &Seat) -> MemoryWatch {
-        MemoryWatch::begin(&self.inner.native, seat.running.id, seat.memory)
+    fn hindsight(&self, seat: &Seat) -> Hindsight {
+        Hindsight::begin(&self.inner.native, seat)
     }
 
     /// Joins a command that runs.
     pub async fn attach(&self, which: &str, exec: ExecId) -> Result<Conversation, Problem> {
         let seat = self.live(which, "attach to").await?;
-        let memory = self.watch_memory(&seat);
-        Ok(Conversation { stream: self.inner.native.attach(&seat.running, exec).await?, memory })
+        let hindsight = self.hindsight(&seat);
+        Ok(Conversation { stream: self.inner.native.attach(&seat.running, exec).await?, hindsight })
     }
 
     /// The commands of a sandbox, those that ended too.

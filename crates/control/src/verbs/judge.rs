@@ -14,7 +14,7 @@ use super::create::Order;
 use super::destroy::Keep;
 use super::restore::is_workspace_there;
 use crate::control::Control;
-use crate::memory::Conversation;
+use crate::hindsight::Conversation;
 use crate::refusal;
 use crate::store::SnapshotRecord;
 

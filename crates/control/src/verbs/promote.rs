@@ -103,7 +103,8 @@ impl Control {
                 }
                 Gate::Passed { verdict, .. } | Gate::Previewed { verdict, .. } => (Some(*verdict), false),
             };
-            let actor = request.actor;
+            let PromoteRequest { actor, allow_executes: allowed_executes, .. } = request;
+            let resolutions = request.resolutions.clone();
             let root = saved.workspace().map(Into::into);
             let home = made_with.context.home().map(Path::to_owned);
             let exactly = verdict.is_some();
@@ -122,6 +123,8 @@ impl Control {
                 state: PromotionState::Applying,
                 verdict,
                 forced,
+                allowed_executes,
+                resolutions,
                 forgotten: false,
             };
             control.apply_promotion(promotion, candidate).await

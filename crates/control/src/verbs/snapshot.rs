@@ -125,7 +125,7 @@ impl Control {
             return Err(refusal::store(&error));
         }
         if has_layer {
-            self.count_later(kept.snapshot.id, layer);
+            self.count_later(&kept, layer);
         }
         Ok(kept)
     }
@@ -138,6 +138,10 @@ impl Control {
         seat: Option<&Seat>,
         reason: SnapshotReason,
     ) -> Result<Option<Snapshot>, Problem> {
+        if record.traceless {
+            self.inner.native.end(slot.id).await?;
+            return Ok(None);
+        }
         let _layers = self.inner.layers.read().await;
         // Whoever began to remove it had decided what was to be kept.
         if !self.inner.native.is_whole(slot.id) {
@@ -167,11 +171,19 @@ impl Control {
     }
 
     /// Counting takes longer for a lot than for a little, so nobody waits for it.
-    fn count_later(&self, snapshot: SnapshotId, layer: LayerId) {
-        let control = self.clone();
+    fn count_later(&self, kept: &SnapshotRecord, layer: LayerId) {
+        let (control, snapshot, parent) = (self.clone(), kept.snapshot.id, kept.snapshot.parent);
+        let below = kept.saved.layers()[1..].to_vec();
         tokio::spawn(async move {
             let counted = async {
-                let size = control.inner.native.layer_size(layer).await?;
+                let before = match parent {
+                    Some(parent) => control.copied_before(parent, &below).await?,
+                    None => None,
+                };
+                let size = match before {
+                    Some(before) => control.inner.native.layer_size_beyond(layer, before).await?,
+                    None => control.inner.native.layer_size(layer).await?,
+                };
                 let written = control.inner.store.set_snapshot_size(snapshot, size).await;
                 written.map_err(|error| refusal::store(&error))
             };
@@ -179,6 +191,17 @@ impl Control {
                 tracing::debug!(%snapshot, error = %problem, "failed to count what a snapshot holds");
             }
         });
+    }
+
+    /// The layer of the parent, if it is no part of what lies below: a sandbox whose commands ran was copied, so the next
+    /// layer of the same sandbox has all of that once more.
+    async fn copied_before(&self, parent: SnapshotId, below: &[LayerId]) -> Result<Option<LayerId>, Problem> {
+        let records = self.snapshot_records().await?;
+        let parent = records.iter().find(|record| record.snapshot.id == parent);
+        Ok(parent.and_then(|parent| match parent.saved.layers() {
+            [top, rest @ ..] if rest == below => Some(*top),
+            _ => None,
+        }))
     }
 
     async fn is_name_free(&self, name: &model::Name) -> Result<(), Problem> {

@@ -53,8 +53,8 @@ impl Control {
         };
         let facts = Facts { workspace: workspace.map(Into::into), caveats: Some(caveats), expires: None };
         let moved = self.transition(slot, Move::to(State::Ready).with(facts)).await?;
-        let CreateRequest { context, limits, .. } = request;
-        self.seat(slot, Processes { running, context, limits: &limits, deadline });
+        let CreateRequest { context, limits, net, .. } = request;
+        self.seat(slot, Processes { running, context, limits: &limits, wiring: net.wiring(), deadline });
         Ok(moved.sandbox)
     }
 }

@@ -37,6 +37,7 @@ impl Control {
         let seat = slot.seat().ok_or_else(|| refusal::just_ended(&slot.label()))?;
         // From here on commands wait for the turn, and then learn that it is stopped.
         seat.set_active(false);
+        self.inner.native.note_execs(&seat.running).await?;
         self.inner.native.stop(&seat.running).await?;
         slot.rise();
         Ok(self.transition(slot, change).await?.sandbox)

@@ -1,0 +1,31 @@
+//! Ways into a sandbox. Who listens on this machine's side is `xray`.
+
+use backends::native::Running;
+use model::net::Net;
+use model::{Code, Problem, Sandbox};
+use tokio::net::TcpStream;
+
+use crate::control::Control;
+
+impl Control {
+    /// The processes of a sandbox whose ports can be reached.
+    pub async fn reachable(&self, which: &str) -> Result<(Sandbox, Running), Problem> {
+        let slot = self.find(which, "reach a port of").await?;
+        let (record, seat) = self.running(&slot, "reach a port of").await?;
+        match record.sandbox.net {
+            Net::Host => {
+                let detail = format!(
+                    "`{}` has the host's network: its ports are this machine's already",
+                    slot.label()
+                );
+                Err(Problem::new(Code::NotReady, detail))
+            }
+            Net::None | Net::Gateway(_) => Ok((record.sandbox, seat.running.clone())),
+        }
+    }
+
+    /// Connects to a port inside.
+    pub async fn connect(&self, running: &Running, port: u16) -> Result<TcpStream, Problem> {
+        self.inner.native.connect(running, port).await
+    }
+}

@@ -1,0 +1,87 @@
+//! One request and its answer, as they go on record.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use hyper::{HeaderMap, Version};
+use model::request::{End, Header, Message, Request};
+
+use super::super::outlet::Outlet;
+use super::body::{Half, KEPT};
+use crate::redact::Redactor;
+
+/// Ends once; what comes later is not told any more.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    outlet: Arc<Outlet>,
+    redactor: Redactor,
+    began: Instant,
+    request: Mutex<Option<Request>>,
+    pub(super) sent: Arc<Half>,
+    pub(super) received: Arc<Half>,
+}
+
+impl Exchange {
+    pub(super) fn new(outlet: &Arc<Outlet>, redactor: Redactor, request: Request) -> Self {
+        let (sent, received) = Default::default();
+        let request = Mutex::new(Some(request));
+        Self { outlet: Arc::clone(outlet), redactor, began: Instant::now(), request, sent, received }
+    }
+
+    /// The head of the answer is there.
+    pub(super) fn answered(&self, status: u16, version: Version, headers: &HeaderMap) {
+        let mut request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(http) = request.as_mut().and_then(|request| request.http.as_mut()) {
+            http.status = Some(status);
+            http.response = Some(message(&self.redactor, version, headers));
+        }
+    }
+
+    /// Writes down all that is known by now.
+    pub(super) fn end(&self, error: Option<String>) {
+        let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut request) = request else { return };
+        let ((sent, asked), (received, told)) = (self.sent.known(), self.received.known());
+        if let Some(http) = request.http.as_mut() {
+            self.fill(&mut http.request, sent, &asked);
+            if let Some(response) = http.response.as_mut() {
+                self.fill(response, received, &told);
+            }
+        }
+        let milliseconds = self.began.elapsed().as_millis() as u64;
+        let error = error.map(|error| self.redactor.text(&error));
+        request.end = Some(End { sent, received, milliseconds, error });
+        let outlet = Arc::clone(&self.outlet);
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(async move { outlet.recorder().rewrite(&request).await })),
+            Err(error) => tracing::debug!(%error, "the daemon ends before a request has"),
+        }
+    }
+
+    fn fill(&self, message: &mut Message, size: u64, beginning: &[u8]) {
+        message.size = size;
+        message.is_cut = size > KEPT as u64;
+        let is_coded = message.headers.iter().any(|header| header.name == CONTENT_ENCODING.as_str());
+        let kind = message.content_type.as_deref().filter(|_| !is_coded && !beginning.is_empty());
+        message.text = kind.and_then(|kind| self.redactor.body(kind, beginning)).map(|mut text| {
+            text.truncate(text.floor_char_boundary(KEPT));
+            text
+        });
+    }
+}
+
+/// A head without secrets.
+pub(super) fn message(redactor: &Redactor, version: Version, headers: &HeaderMap) -> Message {
+    let text = |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let headers_shown = headers.iter().map(|(name, value)| Header {
+        name: name.as_str().to_owned(),
+        value: redactor.header(name.as_str(), &text(value)),
+    });
+    Message {
+        version: format!("{version:?}"),
+        headers: headers_shown.collect(),
+        content_type: headers.get(CONTENT_TYPE).map(text),
+        ..Message::default()
+    }
+}

@@ -1,0 +1,170 @@
+//! The gateway: one for all sandboxes of the daemon, with one [`outlet`] for each that may reach something.
+//!
+//! It learns of sandboxes from `control`: of each whose processes are there, anew or again. Until it has asked for a
+//! sandbox's sockets, what that sandbox tries to reach waits in the kernel; so no packet is ahead of the policy.
+
+mod ask;
+mod book;
+mod connection;
+mod dns;
+mod inspect;
+mod names;
+mod opening;
+mod outlet;
+mod proxy;
+mod relay;
+mod room;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use control::{Control, Requests};
+use model::given::{Given, GivenName};
+use model::net::Policy;
+use model::request::{NetChange, Request};
+use model::{Problem, Sandbox, SandboxId};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::watch;
+
+use crate::ports::Ports;
+use crate::recorder::Recorder;
+pub(crate) use connection::reset;
+use inspect::Trust;
+pub use inspect::TrustError;
+use names::Names;
+use outlet::Outlet;
+use room::Room;
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Gateway(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    control: Control,
+    names: Names,
+    recorder: Recorder,
+    room: Room,
+    /// Whose certificates are good, of hosts outside.
+    trust: Trust,
+    ports: Ports,
+    /// What the sandboxes that are served may reach.
+    policies: Mutex<HashMap<SandboxId, watch::Sender<Arc<Policy>>>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    #[error("failed to set up the resolver")]
+    Resolver {
+        #[source]
+        source: hickory_resolver::net::NetError,
+    },
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+}
+
+impl Gateway {
+    /// Serves all sandboxes there are and will be. `resolver`: asked instead of the machine's own name servers. `trust`: a
+    /// file with authorities that are trusted beside the machine's own.
+    pub fn start(
+        control: Control,
+        resolver: Option<SocketAddr>,
+        trust: Option<&Path>,
+    ) -> Result<Self, GatewayError> {
+        let names = Names::new(resolver)?;
+        let recorder = Recorder::new(control.clone());
+        let (trust, room, policies) = (Trust::new(trust)?, Room::make(), Mutex::default());
+        let ports = Ports::new(control.clone());
+        let gateway = Self(Arc::new(Inner { control, names, recorder, ports, room, trust, policies }));
+        // Before those that are there already are looked at, so that none falls between.
+        let seated = gateway.0.control.seated();
+        tokio::spawn(gateway.clone().attend(seated));
+        Ok(gateway)
+    }
+
+    /// Changes what a sandbox may reach, at once: connections that are not allowed any more are cut.
+    pub async fn change(&self, which: &str, change: &NetChange) -> Result<Sandbox, Problem> {
+        let sandbox = self.0.control.change_net(which, change).await?;
+        if let (Some(policy), Some(live)) = (sandbox.net.policy(), self.policies().get(&sandbox.id)) {
+            live.send_replace(Arc::new(policy.clone()));
+        }
+        Ok(sandbox)
+    }
+
+    /// What a sandbox was given.
+    pub async fn given(&self, which: &str) -> Result<Given, Problem> {
+        let (sandbox, variables) = self.0.control.environment(which).await?;
+        let names = self.0.control.given_names(sandbox.id).await?;
+        let given = |(name, number)| GivenName { name, ipv4: book::ipv4(number), ipv6: book::ipv6(number) };
+        Ok(Given::new(&sandbox.net, variables, names.into_iter().zip(0..).map(given).collect()))
+    }
+
+    pub async fn requests(&self, which: Requests) -> Result<Vec<Request>, Problem> {
+        self.0.control.requests(which).await
+    }
+
+    pub async fn request(&self, id: u64) -> Result<Request, Problem> {
+        self.0.control.request(id).await
+    }
+
+    /// The ways into sandboxes.
+    #[must_use]
+    pub fn ports(&self) -> &Ports {
+        &self.0.ports
+    }
+
+    /// Requests from now on. A slow reader misses some and is told so.
+    #[must_use]
+    pub fn subscribe(&self) -> broadcast::Receiver<Request> {
+        self.0.recorder.subscribe()
+    }
+
+    async fn attend(self, mut seated: broadcast::Receiver<SandboxId>) {
+        let mut due = self.0.control.seated_now();
+        loop {
+            for id in due.drain(..) {
+                tokio::spawn(self.clone().serve(id));
+            }
+            match seated.recv().await {
+                Ok(id) => due.push(id),
+                Err(RecvError::Lagged(_)) => {
+                    let served: Vec<SandboxId> = self.policies().keys().copied().collect();
+                    due.extend(self.0.control.seated_now().into_iter().filter(|id| !served.contains(id)));
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Serves one sandbox for as long as its processes are there.
+    async fn serve(self, id: SandboxId) {
+        let found = match self.0.control.outlet(id).await {
+            Ok(found) => found,
+            Err(problem) => {
+                // Without its sockets nothing can leave it: it is as closed as one without a network.
+                tracing::warn!(sandbox = %id, %problem, "the gateway cannot serve a sandbox");
+                return;
+            }
+        };
+        let Some((sandbox, sockets)) = found else { return };
+        let Some(policy) = sandbox.net.policy() else { return };
+        let policy = watch::Sender::new(Arc::new(policy.clone()));
+        self.policies().insert(id, policy.clone());
+        let served = Outlet::new(&self.0, &sandbox, sockets, policy.subscribe()).await;
+        match served {
+            Ok((outlet, sockets)) => outlet.serve(sockets).await,
+            Err(problem) => tracing::warn!(sandbox = %id, %problem, "the gateway cannot serve a sandbox"),
+        }
+        // Made anew meanwhile, it has another by now.
+        let mut policies = self.policies();
+        if policies.get(&id).is_some_and(|current| current.same_channel(&policy)) {
+            policies.remove(&id);
+        }
+    }
+
+    fn policies(&self) -> MutexGuard<'_, HashMap<SandboxId, watch::Sender<Arc<Policy>>>> {
+        self.0.policies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

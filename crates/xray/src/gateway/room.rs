@@ -1,0 +1,70 @@
+//! How much may go on at once: descriptors are the whole daemon's, and no sandbox may take them all.
+
+use std::sync::Arc;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+#[derive(Debug)]
+pub(super) struct Room {
+    /// Connections of all sandboxes.
+    pub(super) connections: Arc<Semaphore>,
+    /// Of one.
+    pub(super) share: usize,
+    pipes: Arc<Semaphore>,
+}
+
+impl Room {
+    /// Takes as many descriptors as the machine lets us have: most shells give far fewer to begin with.
+    pub(super) fn make() -> Self {
+        let limit = getrlimit(Resource::Nofile);
+        let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        let descriptors = match setrlimit(Resource::Nofile, raised) {
+            Ok(()) => limit.maximum,
+            Err(errno) => {
+                let error = std::io::Error::from(errno);
+                tracing::warn!(%error, "few connections at once: the limit of open files cannot be raised");
+                limit.current
+            }
+        };
+        Self::of(descriptors.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MOST))
+    }
+
+    /// A connection takes two descriptors, a pipe two. A quarter is left to everything else.
+    fn of(descriptors: usize) -> Self {
+        let descriptors = descriptors.min(MOST);
+        let connections = descriptors / 4;
+        Self {
+            connections: Arc::new(Semaphore::new(connections)),
+            share: (connections / 2).min(CONNECTIONS),
+            pipes: Arc::new(Semaphore::new(descriptors / 8)),
+        }
+    }
+
+    /// For as long as a pipe is there. `None`: enough are.
+    pub(super) fn for_pipe(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.pipes).try_acquire_owned().ok()
+    }
+}
+
+/// Connections of one sandbox at once; more wait in the kernel.
+const CONNECTIONS: usize = 4096;
+/// Descriptors that are counted on, however many there may be.
+const MOST: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_sandbox_has_more_than_half_and_a_quarter_is_left() {
+        for descriptors in [256, 1024, 20_000, 1 << 20] {
+            let room = Room::of(descriptors);
+            let connections = room.connections.available_permits();
+            assert!(room.share * 2 <= connections && room.share > 0, "{descriptors}");
+            let most = 2 * connections + 2 * room.pipes.available_permits();
+            assert!(most * 4 <= descriptors * 3, "{descriptors}: {most}");
+        }
+        assert!(Room::of(20_000).share >= 1000);
+    }
+}
