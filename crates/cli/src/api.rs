@@ -10,9 +10,12 @@ use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
+use model::given::Given;
+use model::port::{Port, PortRequest};
 use model::promotion::{AdvanceRequest, Journey, PromoteRequest, UndoRequest};
 use model::race::{Race, RaceRequest};
 use model::refresh::{RefreshRequest, Refreshed};
+use model::request::{NetChange, Request};
 use model::sandbox::{CreateRequest, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
@@ -46,8 +49,9 @@ impl Api {
         Ok(Self { client: Client::connect(home).await? })
     }
 
-    pub(crate) async fn create(&self, request: &CreateRequest) -> Result<Sandbox, ClientError> {
-        self.client.post("/v1/sandboxes", request).await
+    pub(crate) async fn create(&self, request: &CreateRequest) -> Result<Lines, ClientError> {
+        let pieces = self.client.post_stream("/v1/sandboxes?steps=true", request).await?;
+        Ok(Lines { pieces: Box::new(pieces), buffer: Vec::new() })
     }
 
     pub(crate) async fn list(&self, all: bool) -> Result<Vec<Sandbox>, ClientError> {
@@ -59,6 +63,10 @@ impl Api {
     }
 
     /// Is there a sandbox, or a snapshot, of this name or id?
+    pub(crate) async fn has_sandbox(&self, which: &Which) -> Result<bool, ClientError> {
+        exists(self.sandbox(which).await)
+    }
+
     pub(crate) async fn has(&self, which: &Which) -> Result<bool, ClientError> {
         Ok(exists(self.sandbox(which).await)? || exists(self.get_snapshot(which).await)?)
     }
@@ -279,6 +287,40 @@ impl Api {
     }
 
     /// The next page of events after this one; empty when there are no more.
+    pub(crate) async fn change_net(&self, which: &Which, change: &NetChange) -> Result<Sandbox, ClientError> {
+        self.client.post(&format!("/v1/sandboxes/{which}/net"), change).await
+    }
+
+    pub(crate) async fn open_port(&self, which: &Which, request: &PortRequest) -> Result<Port, ClientError> {
+        self.client.post(&format!("/v1/sandboxes/{which}/ports"), request).await
+    }
+
+    pub(crate) async fn close_port(&self, which: &Which, port: u16) -> Result<Vec<Port>, ClientError> {
+        self.client.delete(&format!("/v1/sandboxes/{which}/ports/{port}")).await
+    }
+
+    pub(crate) async fn given(&self, which: &Which) -> Result<Given, ClientError> {
+        self.client.get(&format!("/v1/sandboxes/{which}/env")).await
+    }
+
+    pub(crate) async fn ports(&self, of: Option<&Which>) -> Result<Vec<Port>, ClientError> {
+        let query = of.map(|which| format!("?sandbox={which}")).unwrap_or_default();
+        self.client.get(&format!("/v1/ports{query}")).await
+    }
+
+    /// What sandboxes tried to reach; `query` says of which, and where.
+    pub(crate) async fn requests(&self, query: &str) -> Result<Vec<Request>, ClientError> {
+        self.client.get(&format!("/v1/requests?{query}")).await
+    }
+
+    pub(crate) async fn follow_requests(&self, query: &str) -> Result<Lines, ClientError> {
+        self.lines(&format!("/v1/requests?follow&{query}")).await
+    }
+
+    pub(crate) async fn request(&self, id: u64) -> Result<Request, ClientError> {
+        self.client.get(&format!("/v1/requests/{id}")).await
+    }
+
     pub(crate) async fn events(&self, after: u64) -> Result<Vec<Event>, ClientError> {
         self.client.get(&format!("/v1/events?after={after}")).await
     }
@@ -459,7 +501,7 @@ fn path_query(paths: &[Vec<u8>]) -> String {
     paths.iter().map(|path| format!("&path={}", percent_encoded(path))).collect()
 }
 
-fn percent_encoded(bytes: &[u8]) -> String {
+pub(crate) fn percent_encoded(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for byte in bytes {
         match byte {

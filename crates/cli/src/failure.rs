@@ -36,6 +36,8 @@ pub(crate) enum Failure {
     Umask(#[source] io::Error),
     #[error("cannot use `{}` as the workspace", dir.display())]
     Workspace { dir: PathBuf, source: io::Error },
+    #[error("your environment has no variable `{name}`, whose value is to be the secret")]
+    NoSecret { name: String },
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
     #[error("cannot write the answer as JSON")]
@@ -58,12 +60,16 @@ pub(crate) enum Failure {
     Unconfirmed { sandboxes: u64 },
     #[error("a promotion that goes on is what it is: only --to, --dry-run and --actor can be said of it")]
     PromotedAlready,
+    #[error("ZENO_ACTOR is `{text}`, which says not who asks")]
+    Nobody { text: String },
     #[error("`{word}` may mean a sandbox or snapshot, and a path that `{sandbox}` changed")]
     OtherOrPath { sandbox: String, word: String },
     #[error(
-        "there is no sandbox or snapshot `{word}`, and no such path here or among what `{sandbox}` changed"
+        "there is no sandbox, snapshot or candidate `{word}`, and no such path here or among what `{sandbox}` changed"
     )]
     NeitherOtherNorPath { sandbox: String, word: String },
+    #[error("there is no candidate `{named}` with a sandbox of its own")]
+    NoCandidate { named: String },
     #[error("cannot copy {what}")]
     CopyShape { what: &'static str },
     #[error("cannot read `{}`", path.display())]
@@ -93,13 +99,18 @@ impl Failure {
             Self::NoHome => {
                 problem.hint("set HOME, or ZENO_HOME to the folder where zeno may keep its state")
             }
+            Self::NoSecret { name } => problem.hint(format!("set it first: export {name}=...")),
             Self::Unconfirmed { .. } => problem.hint("zeno destroy --all --yes"),
+            Self::Nobody { .. } => {
+                problem.hint("set it to adm (a person), agt (an agent) or atm (automation), or unset it")
+            }
             Self::OtherOrPath { sandbox, word } => problem
                 .hint(format!("compare the two: `zeno diff {sandbox} --with {word}`"))
                 .hint(format!("or show that path: `zeno diff {sandbox} -- {word}`")),
             Self::NeitherOtherNorPath { sandbox, word } => problem
                 .hint("see which there are: `zeno list`, `zeno snapshots`")
                 .hint(format!("or, if a path is meant, say so: `zeno diff {sandbox} -- {word}`")),
+            Self::NoCandidate { .. } => problem.hint("see which there were: zeno races --json"),
             Self::CopyShape { .. } => problem.hint("zeno cp --help"),
             Self::Client(_) => problem.hint("zeno doctor"),
             _ => problem,
@@ -129,10 +140,13 @@ impl Failure {
     fn code(&self) -> Code {
         match self {
             Self::Client(ClientError::Problem(problem)) => problem.code,
-            Self::NoHome | Self::CopyShape { .. } | Self::PromotedAlready | Self::OtherOrPath { .. } => {
-                Code::BadRequest
-            }
-            Self::NeitherOtherNorPath { .. } => Code::NotFound,
+            Self::NoHome
+            | Self::CopyShape { .. }
+            | Self::PromotedAlready
+            | Self::Nobody { .. }
+            | Self::NoSecret { .. }
+            | Self::OtherOrPath { .. } => Code::BadRequest,
+            Self::NeitherOtherNorPath { .. } | Self::NoCandidate { .. } => Code::NotFound,
             Self::Workspace { .. } => Code::WorkspaceGone,
             Self::ReadHost { source, .. } | Self::WriteHost { source, .. }
                 if source.kind() == io::ErrorKind::NotFound =>

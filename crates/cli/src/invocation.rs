@@ -4,9 +4,11 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use model::env::Environment;
+use model::sandbox::Actor;
 use model::{Code, Problem};
 use serde::Serialize;
 
+use crate::actor;
 use crate::api::Api;
 use crate::failure::Failure;
 use crate::progress::Waiting;
@@ -30,6 +32,11 @@ impl Invocation {
     pub(crate) fn home(&self) -> Result<PathBuf, Failure> {
         let is_root = rustix::process::geteuid().is_root();
         self.environment.state_dir(is_root).ok_or(Failure::NoHome)
+    }
+
+    /// Who asks, where the command line does not say so. A person sees what is asked, and answers, at a terminal.
+    pub(crate) fn actor(&self) -> Result<Actor, Failure> {
+        actor::who(&self.environment, std::io::stdin().is_terminal() && std::io::stderr().is_terminal())
     }
 
     /// The daemon's API; starts the daemon if there is none.

@@ -3,6 +3,7 @@
 //! Never talks to the engine or the store, only to the daemon's API; the daemon itself is merely started
 //! from here. The only crate that prints and exits.
 
+mod actor;
 mod api;
 mod args;
 mod caller;
@@ -10,6 +11,7 @@ mod dispatch;
 mod failure;
 mod hooks;
 mod invocation;
+mod keys;
 mod output;
 mod progress;
 mod prompt;

@@ -13,6 +13,8 @@ fn a_daemon_that_cannot_be_built_says_why_and_lets_go_of_its_home() {
     let options = |listen: Option<&str>| DaemonOptions {
         home: home.clone(),
         listen: listen.map(|address| address.parse().unwrap()),
+        resolver: None,
+        trust: None,
         log: None,
     };
     let no_launcher = |_: &std::path::Path| Err::<(), AnyError>("no launcher".into());

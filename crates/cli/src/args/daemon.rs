@@ -1,6 +1,7 @@
 //! `daemon` and what can be done with it.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
@@ -33,4 +34,10 @@ pub(crate) struct DaemonRun {
     /// Also listen on TCP; clients need the token in ZENO_HOME
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
+    /// Ask this name server for what sandboxes reach, instead of the machine's own
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) resolver: Option<SocketAddr>,
+    /// Trust the certificate authorities in this file, too, where connections are inspected
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trust: Option<PathBuf>,
 }

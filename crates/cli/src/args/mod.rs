@@ -6,9 +6,12 @@ pub(crate) mod cp;
 pub(crate) mod daemon;
 pub(crate) mod diff;
 pub(crate) mod exec;
+pub(crate) mod given;
 pub(crate) mod lifecycle;
 pub(crate) mod look;
 pub(crate) mod machine;
+pub(crate) mod net;
+pub(crate) mod port;
 pub(crate) mod promote;
 pub(crate) mod race;
 pub(crate) mod run;
@@ -77,6 +80,11 @@ pub(crate) enum Verb {
     Start(lifecycle::Start),
     Extend(lifecycle::Extend),
     Destroy(lifecycle::Destroy),
+    Net(net::Net),
+    Requests(net::Requests),
+    Env(given::Env),
+    Port(port::PortArgs),
+    Ports(port::Ports),
     Events(look::Events),
     Gc(snapshot::Gc),
     Doctor(machine::Doctor),
@@ -151,7 +159,7 @@ mod tests {
     fn what_makes_no_sense_is_a_usage_error() {
         refused(&["run", "--bogus", "ls"], ErrorKind::UnknownArgument);
         refused(&["run"], ErrorKind::MissingRequiredArgument);
-        refused(&["run", "--net", "all", "ls"], ErrorKind::InvalidValue);
+        refused(&["run", "--net", "all", "ls"], ErrorKind::ValueValidation);
         refused(&["run", "--memory", "lots", "ls"], ErrorKind::ValueValidation);
         refused(&["run", "-t", "-T", "ls"], ErrorKind::ArgumentConflict);
         refused(&["run", "--workspace", ".", "--no-workspace", "ls"], ErrorKind::ArgumentConflict);
@@ -239,6 +247,11 @@ mod tests {
           start        Start a stopped or expired sandbox again
           extend       Give a sandbox a new lifetime, counted from now
           destroy      Remove sandboxes and all they wrote [alias: rm]
+          net          Show what a sandbox may reach, or change it while it runs
+          requests     List what sandboxes tried to reach, and what became of it
+          env          Show what a sandbox was given: variables, names, whom it trusts
+          port         Reach a port of a sandbox from this machine
+          ports        List the ports of sandboxes that are reached from this machine
           events       Print what happened to sandboxes
           gc           Remove what no sandbox and no snapshot needs any more
           doctor       Say what this machine can do for sandboxes
@@ -290,9 +303,12 @@ mod tests {
                   Name of the sandbox
 
               --net <NET>
-                  What it may reach: nothing, or all the host reaches
+                  What it may reach: none, allow:NAME[:PORT],..., allow:registries, open (all that is
+                  public), deny or host
 
-                  [possible values: none, host]
+              --secret <NAME@HOST,...>
+                  Keep this variable outside: inside is a placeholder, and these hosts get your value
+                  (repeatable)
 
               --workspace <DIR>
                   Freeze this folder instead of the git worktree around the current one
@@ -310,7 +326,7 @@ mod tests {
                   Label it (repeatable)
 
               --actor <ACTOR>
-                  Who asks: a person, an agent or automation
+                  Who asks: a person, an agent or automation; else ZENO_ACTOR, or what it looks like
 
                   [possible values: adm, agt, atm]
 
@@ -356,7 +372,8 @@ mod tests {
         insta::assert_snapshot!(help("exec"), @"
         Run a command in a sandbox
 
-        Exits with the command's own code, as `zeno run` does.
+        Exits with the command's own code, as `zeno run` does. On a terminal, ctrl-p ctrl-q leaves it
+        running: `zeno attach` comes back to it.
 
         Usage: zeno exec [OPTIONS] <SANDBOX> [--] <CMD>...
 
@@ -375,6 +392,11 @@ mod tests {
                   Print help (see a summary with '-h')
 
         Command:
+              --detach-keys <KEYS>
+                  Keys that leave the terminal and let the command go on if its sandbox stays, or none
+
+                  [default: ctrl-p,ctrl-q]
+
           -w, --workdir <DIR>
                   Folder to start in
 

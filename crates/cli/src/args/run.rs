@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::command::{CommandArgs, ContextArgs};
+use super::command::{CommandArgs, ContextArgs, LeaveArgs};
 use super::sandbox::SandboxArgs;
 
 /// Run a command in a throwaway copy of this machine
@@ -27,6 +27,8 @@ pub(crate) struct Run {
     /// Start the command, print the sandbox and return; the sandbox is kept
     #[arg(short, long)]
     pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) leave: LeaveArgs,
     #[command(flatten)]
     pub(crate) command: CommandArgs,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use model::Name;
 use model::limits::OnExpire;
-use model::net::Net;
+use model::net::{Net, SecretFor};
 use model::sandbox::Actor;
 use model::units::{Cpus, Size, Span};
 
@@ -18,9 +18,12 @@ pub(crate) struct SandboxArgs {
     /// Name of the sandbox
     #[arg(long)]
     pub(crate) name: Option<Name>,
-    /// What it may reach: nothing, or all the host reaches
-    #[arg(long, value_parser = PossibleValuesParser::new(["none", "host"]).try_map(|text| text.parse::<Net>()))]
+    /// What it may reach: none, allow:NAME[:PORT],..., allow:registries, open (all that is public), deny or host
+    #[arg(long, value_name = "NET")]
     pub(crate) net: Option<Net>,
+    /// Keep this variable outside: inside is a placeholder, and these hosts get your value (repeatable)
+    #[arg(long = "secret", value_name = "NAME@HOST,...")]
+    pub(crate) secrets: Vec<SecretFor>,
     /// Freeze this folder instead of the git worktree around the current one
     #[arg(long, value_name = "DIR", conflicts_with = "no_workspace")]
     pub(crate) workspace: Option<PathBuf>,
@@ -36,7 +39,7 @@ pub(crate) struct SandboxArgs {
     /// Label it (repeatable)
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub(crate) labels: Vec<Label>,
-    /// Who asks: a person, an agent or automation
+    /// Who asks: a person, an agent or automation; else ZENO_ACTOR, or what it looks like
     #[arg(long, value_parser = PossibleValuesParser::new(["adm", "agt", "atm"]).map(|text| actor(&text)))]
     pub(crate) actor: Option<Actor>,
     /// On whose behalf, in your own words
@@ -107,9 +110,5 @@ pub(crate) struct BadLabel {
 }
 
 pub(super) fn actor(text: &str) -> Actor {
-    match text {
-        "agt" => Actor::Agt,
-        "atm" => Actor::Atm,
-        _ => Actor::Adm,
-    }
+    Actor::named(text).expect("one of the possible values")
 }

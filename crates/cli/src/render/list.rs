@@ -18,7 +18,7 @@ pub(crate) fn list(sandboxes: &[Sandbox], home: Option<&Path>, now: Timestamp, p
                 sandbox.state.to_string(),
                 age(sandbox.created, now),
                 sandbox.expires.map_or_else(dash, |expires| left(expires, now)),
-                sandbox.net.as_str().to_owned(),
+                sandbox.net.to_string(),
                 sandbox.workspace.as_ref().map_or_else(dash, |workspace| path(workspace, home)),
             ]
         })

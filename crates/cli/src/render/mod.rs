@@ -1,10 +1,14 @@
 //! Answers as text for people. Functions from values to strings: nothing here prints or asks the clock.
 
+mod conflict;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod execs;
+pub(crate) mod given;
+mod http;
 pub(crate) mod list;
+pub(crate) mod net;
 pub(crate) mod paint;
 pub(crate) mod problem;
 pub(crate) mod promotion;

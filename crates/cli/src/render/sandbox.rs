@@ -42,7 +42,7 @@ pub(crate) fn record(sandbox: &Sandbox, home: Option<&Path>, now: Timestamp) -> 
         fields.push(("workspace", path(workspace, home)));
     }
     fields.push(("folder", path(&sandbox.cwd, home)));
-    fields.push(("network", sandbox.net.as_str().to_owned()));
+    fields.push(("network", sandbox.net.to_string()));
     let limits = limits(&sandbox.limits);
     if !limits.is_empty() {
         fields.push(("limits", limits));
@@ -71,7 +71,7 @@ fn life(sandbox: &Sandbox, now: Timestamp) -> String {
     }
 }
 
-fn who(actor: Actor) -> &'static str {
+pub(super) fn who(actor: Actor) -> &'static str {
     match actor {
         Actor::Adm => "a person",
         Actor::Agt => "an agent",

@@ -56,7 +56,7 @@ pub(crate) fn line(visit: &Visit, width: usize, paint: Paint) -> String {
 /// Every promotion, and below it the stages that it went out to.
 pub(crate) fn list(journeys: &[Journey], now: Timestamp, paint: Paint) -> String {
     let rows: Vec<_> = journeys.iter().map(|journey| row(&journey.promotion, now)).collect();
-    let lines = table(["PROMOTION", "STATE", "AGE", "SANDBOX", "WHAT"], &rows, paint);
+    let lines = table(["PROMOTION", "STATE", "AGE", "BY", "SANDBOX", "WHAT"], &rows, paint);
     let mut lines = lines.lines();
     let mut text = lines.next().map(|header| format!("{header}\n")).unwrap_or_default();
     for (journey, line) in journeys.iter().zip(lines) {

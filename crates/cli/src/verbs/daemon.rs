@@ -28,6 +28,8 @@ pub(crate) fn run(typed: &DaemonRun, invocation: &Invocation) -> Result<u8, Fail
     hooks::run_daemon(&DaemonOptions {
         home: invocation.home()?,
         listen: typed.listen,
+        resolver: typed.resolver,
+        trust: typed.trust.clone(),
         log: invocation.environment.log.clone(),
     })?;
     Ok(DONE)

@@ -16,15 +16,19 @@ mod extend;
 mod fork;
 mod gc;
 mod get;
+mod given;
 mod kill;
 mod lifecycle;
 mod list;
 mod logs;
+mod net;
 mod openapi;
+mod port;
 mod promote;
 mod race;
 mod reference;
 mod refresh;
+mod requests;
 mod restore;
 mod rollback;
 mod run;
@@ -80,6 +84,11 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Start(typed) => lifecycle::change(&typed.sandboxes, Change::Start, invocation).await,
         Verb::Extend(typed) => extend::extend(&typed, invocation).await,
         Verb::Destroy(typed) => destroy::destroy(&typed, invocation).await,
+        Verb::Net(typed) => net::net(&typed, invocation).await,
+        Verb::Requests(typed) => requests::requests(&typed, invocation).await,
+        Verb::Env(typed) => given::env(&typed, invocation).await,
+        Verb::Port(typed) => port::port(&typed, invocation).await,
+        Verb::Ports(typed) => port::ports(&typed, invocation).await,
         Verb::Events(typed) => events::events(&typed, invocation).await,
         Verb::Doctor(_) => doctor::doctor(invocation).await,
         Verb::Demo(_) => demo::demo(invocation),

@@ -10,43 +10,48 @@ use crate::args::which::Which;
 use crate::caller::Caller;
 use crate::failure::{DONE, Failure};
 use crate::invocation::{Form, Invocation};
+use crate::keys::DetachKeys;
 use crate::output;
 use crate::progress::Waiting;
 use crate::render::words;
 use crate::request::{self, Streams};
 use crate::session::{self, Ending, Topic};
 use crate::terminal::Terminals;
+use crate::verbs::create::made;
 
 pub(crate) async fn run(typed: &Run, invocation: &Invocation) -> Result<u8, Failure> {
-    let request = request::run(typed, &Caller::read()?, Terminals::look())?;
+    let request = request::run(typed, &Caller::read(invocation)?, Terminals::look())?;
     let api = invocation.api().await?;
     if typed.detach {
         detached(&api, &request, invocation).await
     } else {
-        attached(&api, &request, invocation).await
+        attached(&api, &request, &typed.leave.detach_keys, invocation).await
     }
 }
 
-async fn attached(api: &Api, request: &RunRequest, invocation: &Invocation) -> Result<u8, Failure> {
-    let (ending, sandbox) = talked(api, request, invocation.form).await?;
-    if let Some(sandbox) = sandbox
-        && request.keep
-        && invocation.form == Form::People
-    {
-        let name = words::name(&sandbox);
+async fn attached(
+    api: &Api,
+    request: &RunRequest,
+    keys: &DetachKeys,
+    invocation: &Invocation,
+) -> Result<u8, Failure> {
+    let topic = if request.keep { Topic::Command(keys) } else { Topic::Throwaway };
+    let (ending, sandbox) = talked(api, request, topic, invocation.form).await?;
+    let name = sandbox.as_ref().map(words::name).unwrap_or_default();
+    if sandbox.is_some() && request.keep && invocation.form == Form::People {
         output::note(&format!("kept: {name} (zeno shell {name}, zeno destroy {name})\n"));
     }
-    Ok(super::exec::exit_code(&ending?))
+    Ok(super::exec::exit_code(&ending?, &name))
 }
 
 /// The command from its start to its end, and the sandbox that was made for it, however it ended.
 pub(super) async fn talked(
     api: &Api,
     request: &RunRequest,
+    topic: Topic<'_>,
     form: Form,
 ) -> Result<(Result<Ending, Failure>, Option<Sandbox>), Failure> {
     let streams = Streams { tty: request.exec.tty, stdin: request.exec.stdin };
-    let topic = if request.keep { Topic::Command } else { Topic::Throwaway };
     let conversation = Waiting::begin("making the sandbox").watch(api.run(request)).await?;
     let mut sandbox = None;
     // A conversation that ends early takes its throwaway sandbox with it, so leaving needs no more.
@@ -55,7 +60,7 @@ pub(super) async fn talked(
 }
 
 async fn detached(api: &Api, request: &RunRequest, invocation: &Invocation) -> Result<u8, Failure> {
-    let sandbox = Waiting::begin("making the sandbox").watch(api.create(&request.create)).await?;
+    let sandbox = made(api, &request.create).await?;
     let which = Which::from(sandbox.id);
     let exec = match api.exec_detached(&which, &request.exec).await {
         Ok(exec) => exec,

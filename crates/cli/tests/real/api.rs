@@ -1,6 +1,8 @@
 //! The HTTP API as any client sees it.
 
-use serde_json::json;
+use std::fs;
+
+use serde_json::{Value, json};
 
 use crate::home::Home;
 
@@ -13,7 +15,7 @@ fn health_and_the_document() {
     let served = home.ask("GET", "/v1/openapi.json", b"");
     assert_eq!(served.header("content-type"), Some("application/json"));
     assert_eq!(served.json(), serde_json::to_value(server::openapi()).unwrap());
-    assert_eq!(served.json(), serde_json::from_str::<serde_json::Value>(&home.ok(&["openapi"])).unwrap());
+    assert_eq!(served.json(), serde_json::from_str::<Value>(&home.ok(&["openapi"])).unwrap());
     let unknown = home.ask("GET", "/v1/nothing", b"");
     assert_eq!((unknown.status, unknown.json()["code"].clone()), (404, json!("not_found")));
     assert_eq!(home.ask("POST", "/healthz", b"").status, 405);
@@ -45,6 +47,36 @@ fn a_command_as_lines() {
     assert_eq!((bad.status, bad.json()["code"].clone()), (400, json!("bad_request")));
     let none = home.ask("POST", "/v1/sandboxes/box/exec", b"{}");
     assert_eq!((none.status, none.json()["detail"].clone()), (400, json!("no command was given")));
+}
+
+/// A first capture is counted beside the work, which takes many times as long. A second one copies what changed.
+#[test]
+fn a_first_capture_says_of_how_many_files() {
+    let home = Home::new();
+    home.ok(&["daemon", "start"]);
+    let folder = home.yard().join("many");
+    for part in 0..40 {
+        let part = folder.join(part.to_string());
+        fs::create_dir_all(&part).unwrap();
+        (0..100).for_each(|file| fs::write(part.join(file.to_string()), "text").unwrap());
+    }
+    let create = json!({ "workspace": { "folder": folder } });
+    let run = json!({ "create": create, "exec": { "argv": ["/bin/true"] } }).to_string();
+    let reports = || -> Vec<Value> {
+        let lines = home.ask("POST", "/v1/run", run.as_bytes()).lines();
+        assert_eq!(lines.last().unwrap()["kind"], "removed", "{lines:?}");
+        let reports = lines.into_iter().filter(|line| line["kind"] == "progress");
+        reports.map(|line| line["progress"].clone()).collect()
+    };
+    let first = reports();
+    let totals: Vec<_> = first.iter().filter_map(|report| report["total"].as_u64()).collect();
+    assert!(!totals.is_empty() && totals.iter().all(|total| *total == 4000), "{first:?}");
+    let files: Vec<_> = first.iter().map(|report| report["files"].as_u64().unwrap()).collect();
+    assert!(files.is_sorted() && files.iter().all(|files| *files <= 4000), "{files:?}");
+
+    fs::write(folder.join("0/new"), "text").unwrap();
+    let second = reports();
+    assert!(second.iter().all(|report| report.get("total").is_none()), "{second:?}");
 }
 
 #[test]

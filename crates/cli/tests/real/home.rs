@@ -1,6 +1,7 @@
 //! A home of zeno's own for each test, with what a test does to it most.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::http::{Connection, Response};
-use crate::traces::{Stat, Traces, processes};
+use crate::traces::{Stat, Traces, cgroups_named, cgroups_of, names_below, processes};
 use crate::wait::{PATIENCE, end, until};
 
 /// Dropped, it removes its sandboxes, stops its daemon and looks whether anything is left.
@@ -68,9 +69,15 @@ impl Home {
 
     /// `zeno` in the yard, with pipes on all three ends and an environment of which the test knows all.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program());
+        let mut command = self.prepared(program());
+        command.args(arguments);
         command
-            .args(arguments)
+    }
+
+    /// The same for any program.
+    fn prepared(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
             .env("HOME", self.yard())
@@ -84,6 +91,15 @@ impl Home {
 
     pub(crate) fn zeno(&self, arguments: &[&str]) -> Ran {
         let ran = finish(self.command(arguments).spawn().unwrap(), b"");
+        self.remember_daemon();
+        ran
+    }
+
+    /// `zeno` as another program starts it, whose name and arguments come before.
+    pub(crate) fn zeno_by(&self, starter: &[&str], arguments: &[&str]) -> Ran {
+        let mut command = self.prepared(starter[0]);
+        command.args(&starter[1..]).arg(program()).args(arguments);
+        let ran = finish(command.spawn().unwrap(), b"");
         self.remember_daemon();
         ran
     }
@@ -173,6 +189,17 @@ impl Home {
 
     pub(crate) fn traces(&self) -> Traces {
         self.traces_of(&self.sandboxes())
+    }
+
+    /// The same, with every name in the home and every cgroup of the daemon's: for what must leave nothing at all. What is
+    /// made ahead of time and what is to be removed come and go by themselves.
+    pub(crate) fn all_traces(&self) -> (Traces, BTreeSet<PathBuf>) {
+        let restless = ["stock", "trash"].map(|name| self.path().join(name));
+        let mut all = names_below(&self.path());
+        all.retain(|path| !restless.iter().any(|folder| path.starts_with(folder)));
+        let cgroups: BTreeSet<String> = self.daemon().into_iter().flat_map(cgroups_of).collect();
+        all.extend(cgroups.iter().flat_map(|name| cgroups_named(name)));
+        (self.traces(), all)
     }
 
     fn traces_of(&self, sandboxes: &[String]) -> Traces {

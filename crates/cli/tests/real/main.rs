@@ -4,22 +4,30 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 #![expect(clippy::print_stderr, reason = "a test that failed shows what the daemon said, in its helpers too")]
 
+mod actor;
 mod api;
+mod attach;
 mod bad_input;
 mod commits;
 mod daemon;
+mod demo;
 mod diff;
 mod doctor;
 mod exec;
 mod files;
+mod fixes;
 mod freeze;
 mod home;
+mod hostile;
 mod http;
 mod killed;
 mod lifecycle;
 mod limits;
+mod masked;
+mod net;
 mod promote;
 mod race;
+mod random;
 mod refresh;
 mod repository;
 mod run;
@@ -29,6 +37,7 @@ mod stock;
 mod terminal;
 mod traces;
 mod trial;
+mod unable;
 mod verify;
 mod wait;
 mod yard;

@@ -4,11 +4,14 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::home::{Home, finish, is_root};
+use crate::home::{Home, Ran, finish, is_root};
 use crate::wait::{end, until};
+use crate::yard::git;
 
 #[test]
 fn every_exit_code_is_the_commands_own() {
@@ -141,6 +144,82 @@ fn a_command_finds_itself_where_its_caller_stands() {
     assert_eq!(home.zeno(&["exec", "-w", "..", "made", "pwd"]).out(), format!("{yard}\n"));
 }
 
+/// Not the daemon's, which has that of whoever came first, nor that of what is made ahead of time.
+#[test]
+fn the_umask_is_that_of_the_callers_shell() {
+    let home = Home::new();
+    let under = |umask: &str, arguments: &[&str]| {
+        let ran = home.zeno_by(&["sh", "-c", &format!("umask {umask}; exec \"$@\""), "sh"], arguments);
+        assert_eq!(ran.code, 0, "{ran}");
+        ran.out()
+    };
+    let look = [
+        "--",
+        "sh",
+        "-c",
+        "umask; touch /tmp/f; mkdir /tmp/d; stat -c %a /tmp/f /tmp/d; rm -r /tmp/f /tmp/d",
+    ];
+    let seen = [("077", "0077\n600\n700\n"), ("002", "0002\n664\n775\n"), ("027", "0027\n640\n750\n")];
+    for (umask, expected) in seen {
+        assert_eq!(under(umask, &[&["run", "--no-workspace"], &look[..]].concat()), expected);
+    }
+    under("027", &["create", "--no-workspace", "--name", "box"]);
+    // A sandbox keeps that of whoever made it, as it keeps the environment.
+    assert_eq!(under("077", &[&["exec", "box"], &look[..]].concat()), seen[2].1);
+}
+
+/// `/tmp` and `/run` start empty, but a workspace that lies there is there.
+#[test]
+fn a_workspace_beneath_an_emptied_folder_is_seen_and_nothing_beside_it() {
+    let home = Home::new();
+    let mut places = vec!["/tmp"];
+    // Where an ordinary user may write there differs from machine to machine.
+    let below_run = ["/run", "/run/lock", "/run/shm"].into_iter();
+    let is_ours = |place: &&str| rustix::fs::access(*place, rustix::fs::Access::WRITE_OK).is_ok();
+    places.extend(
+        below_run
+            .filter(is_ours)
+            .find(|place| fs::canonicalize(place).is_ok_and(|real| real.starts_with("/run"))),
+    );
+    if is_root() {
+        assert_eq!(places, ["/tmp", "/run"]);
+    }
+    for (number, place) in places.into_iter().enumerate() {
+        let folder = |prefix| tempfile::Builder::new().prefix(prefix).tempdir_in(place).unwrap();
+        let (work, beside) = (folder("zeno-real-work-"), folder("zeno-real-beside-"));
+        fs::create_dir(work.path().join("deep")).unwrap();
+        fs::write(work.path().join("deep/file"), "frozen\n").unwrap();
+        git(work.path(), &["init", "-q"]);
+        let name = format!("box{number}");
+        home.create_in(&name, work.path());
+        fs::write(work.path().join("deep/file"), "changed\n").unwrap();
+        let look = format!(
+            "pwd; cat deep/file; ls -A {place}; echo inside > deep/new; echo inside > {place}/inside"
+        );
+        let seen = home.exec(&name, &look).out();
+        let mut seen = seen.lines();
+        assert_eq!(seen.next(), work.path().to_str());
+        assert_eq!(seen.next(), Some("frozen"));
+        let names: Vec<_> = seen.collect();
+        assert!(names.contains(&work.path().file_name().unwrap().to_str().unwrap()), "{names:?}");
+        assert!(!names.contains(&beside.path().file_name().unwrap().to_str().unwrap()), "{names:?}");
+        if place == "/tmp" {
+            assert_eq!(names.len(), 1, "{names:?}");
+        }
+        assert!(!work.path().join("deep/new").exists() && !Path::new(place).join("inside").exists());
+        let diff = home.json(&["diff", &name]);
+        assert_eq!(diff["workspace"][0]["path"], "deep/new", "{diff}");
+        assert_eq!(diff["machine"][0]["path"], format!("{place}/inside"), "{diff}");
+        // Made again around what it wrote, it sees the same.
+        home.ok(&["stop", &name]);
+        home.ok(&["start", &name]);
+        assert_eq!(
+            home.exec(&name, &format!("cat deep/file deep/new {place}/inside")).out(),
+            "frozen\ninside\ninside\n"
+        );
+    }
+}
+
 #[test]
 fn only_root_has_other_users_to_offer() {
     let home = Home::new();
@@ -179,6 +258,30 @@ fn nothing_a_command_does_reaches_the_host() {
     for path in ["/tmp/zeno-real-tmp", "/var/tmp/zeno-real-var"] {
         assert!(!fs::exists(path).unwrap(), "{path}");
     }
+}
+
+/// A mount may go between the plan of a sandbox and its making. That costs nobody a sandbox, nor those after it. Only root
+/// can mount; everyone else has as many in a row.
+#[test]
+fn mounts_that_come_and_go_cost_no_sandbox() {
+    let home = Home::new();
+    let place = home.yard().join("restless");
+    fs::create_dir(&place).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mount = |words: &[&str]| Command::new(words[0]).args(&words[1..]).arg(&place).status();
+            while is_root() && !is_over.load(Ordering::Relaxed) {
+                assert!(mount(&["mount", "-t", "tmpfs", "zeno-restless"]).unwrap().success());
+                assert!(mount(&["umount"]).unwrap().success());
+            }
+        });
+        let ran: Vec<Ran> = (0..40).map(|_| home.run(&[], "echo here")).collect();
+        is_over.store(true, Ordering::Relaxed);
+        for ran in ran {
+            assert_eq!((ran.code, ran.out().as_str()), (0, "here\n"), "{ran}");
+        }
+    });
 }
 
 /// Only root can mount; for everyone else nothing changes, and that is seen too.

@@ -1,6 +1,7 @@
 //! Who may come in. The Unix socket's door is its file mode; the TCP door asks for a token, and refuses what
 //! a browser could have been talked into sending.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use model::{Code, Problem};
+use model::{Code, Name, Problem};
 use subtle::ConstantTimeEq;
 
 use super::refusal::Refusal;
@@ -43,7 +44,34 @@ impl fmt::Debug for Token {
     }
 }
 
-pub(super) async fn guard(door: Arc<Door>, request: Request, next: Next) -> Response {
+/// The door that a request came through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Through {
+    Unix,
+    Tcp,
+}
+
+impl Through {
+    /// Who is elsewhere, or only has the token, cannot say that a person agreed: the question is asked at a terminal of
+    /// whoever owns the Unix socket.
+    pub(super) fn may_approve(self, approved: &BTreeSet<Name>) -> Result<(), Problem> {
+        match (self, approved.first()) {
+            (Self::Unix, _) | (Self::Tcp, None) => Ok(()),
+            (Self::Tcp, Some(stage)) => {
+                let detail = format!("that a person agreed to `{stage}` is not taken from here");
+                Err(Problem::new(Code::Forbidden, detail)
+                    .hint(format!("at a terminal: zeno promote SANDBOX --to {stage}")))
+            }
+        }
+    }
+}
+
+pub(super) async fn guard(door: Arc<Door>, mut request: Request, next: Next) -> Response {
+    let through = match &*door {
+        Door::Unix => Through::Unix,
+        Door::Tcp { .. } => Through::Tcp,
+    };
+    request.extensions_mut().insert(through);
     match admit(&door, &request) {
         Ok(()) => next.run(request).await,
         Err(problem) => Refusal::from(problem).into_response(),

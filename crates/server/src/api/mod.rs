@@ -9,8 +9,10 @@ mod events;
 mod execs;
 mod files;
 mod log;
+mod net;
 pub(crate) mod openapi;
 mod peer;
+mod ports;
 mod promotions;
 mod query;
 mod races;
@@ -37,6 +39,7 @@ use lanes::Lanes;
 use model::doctor::Report;
 use model::{Code, Problem};
 use tokio::sync::watch;
+use xray::Gateway;
 
 pub use daemon::Health;
 pub use door::{Door, Token};
@@ -52,6 +55,7 @@ use refusal::Refusal;
 pub struct App {
     pub control: Control,
     pub lanes: Lanes,
+    pub gateway: Gateway,
     pub doctor: Arc<Report>,
     pub stop: Stop,
 }

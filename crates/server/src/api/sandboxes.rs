@@ -3,7 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use model::sandbox::{CreateRequest, Sandbox, Status};
+use axum::response::{IntoResponse, Response};
+use lanes::Steps;
+use model::Problem;
+use model::sandbox::{CreateRequest, CreateStep, Sandbox, Status};
 use model::units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +15,7 @@ use super::App;
 use super::body::{Input, Which};
 use super::query::{Param, ParamKind, Query};
 use super::refusal::Refusal;
+use super::steps::{STEPS, Step, told};
 
 pub(super) const LIST: &[Param] =
     &[Param { name: "all", kind: ParamKind::Flag, about: "Those that were destroyed as well" }];
@@ -26,10 +30,31 @@ type Record = Result<Json<Sandbox>, Refusal>;
 
 pub(super) async fn create(
     State(app): State<App>,
+    query: Query,
     Input(request): Input<CreateRequest>,
-) -> Result<(StatusCode, Json<Sandbox>), Refusal> {
-    let sandbox = app.control.create(request, &|_progress| ()).await?;
-    Ok((StatusCode::CREATED, Json(sandbox)))
+) -> Result<Response, Refusal> {
+    let App { control, stop, .. } = app;
+    if !query.only(STEPS)?.flag("steps")?.unwrap_or(false) {
+        let sandbox = control.create(request, &|_progress| ()).await?;
+        return Ok((StatusCode::CREATED, Json(sandbox)).into_response());
+    }
+    let making = |steps: Steps<CreateStep>| async move {
+        let tell = |progress| {
+            // Whoever reads too slowly for one hears of the next.
+            if steps.try_send(CreateStep::Progress { progress }).is_err() {
+                tracing::trace!("a step was not told");
+            }
+        };
+        let sandbox = control.create(request, &tell).await?;
+        Ok(CreateStep::Made { sandbox: Box::new(sandbox) })
+    };
+    told(stop, making).await
+}
+
+impl Step for CreateStep {
+    fn problem(problem: Problem) -> Self {
+        Self::Problem { problem }
+    }
 }
 
 pub(super) async fn list(State(app): State<App>, query: Query) -> Result<Json<Vec<Sandbox>>, Refusal> {

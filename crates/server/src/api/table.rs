@@ -6,10 +6,13 @@ use model::doctor::Report;
 use model::event::Event;
 use model::exec::{Exec, ExecRequest, RunRequest};
 use model::files::{FileStat, Listing};
+use model::given::Given;
+use model::port::{Port, PortRequest};
 use model::promotion::{AdvanceRequest, Journey, PromoteRequest, PromoteStep, UndoRequest, Walked};
 use model::race::{Race, RaceRequest, RaceStep};
 use model::refresh::{RefreshRequest, Refreshed};
-use model::sandbox::{CreateRequest, Sandbox, Status};
+use model::request::{NetChange, Request};
+use model::sandbox::{CreateRequest, CreateStep, Sandbox, Status};
 use model::snapshot::{
     ForkRequest, Forks, Garbage, RestoreRequest, RollbackRequest, Snapshot, SnapshotRequest,
 };
@@ -18,14 +21,27 @@ use model::verdict::{Verdict, VerifyRequest, VerifyStep};
 use super::door::OPEN_PATH;
 use super::route::Route;
 use super::route::Verb::{Delete, Get, Post, Put};
-use super::{daemon, diff, events, execs, files, log, promotions, races, sandboxes, snapshots, verdicts};
+use super::{
+    daemon, diff, events, execs, files, log, net, ports, promotions, races, sandboxes, snapshots, steps,
+    verdicts,
+};
 use crate::line::LogLine;
 
 pub(super) fn routes() -> Vec<Route> {
-    [of_daemon(), of_sandboxes(), of_snapshots(), of_promotions(), of_verdicts(), of_execs(), of_files()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        of_daemon(),
+        of_sandboxes(),
+        of_snapshots(),
+        of_promotions(),
+        of_verdicts(),
+        of_execs(),
+        of_files(),
+        of_net(),
+        of_ports(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn of_daemon() -> Vec<Route> {
@@ -51,8 +67,10 @@ fn of_daemon() -> Vec<Route> {
 fn of_sandboxes() -> Vec<Route> {
     vec![
         Route::new(Post, "/v1/sandboxes", "Make a sandbox", sandboxes::create)
+            .query(steps::STEPS)
             .takes::<CreateRequest>()
-            .answers::<Sandbox>(StatusCode::CREATED),
+            .answers::<Sandbox>(StatusCode::CREATED)
+            .answers_lines::<CreateStep>(),
         Route::new(Get, "/v1/sandboxes", "List sandboxes", sandboxes::list)
             .query(sandboxes::LIST)
             .answers::<Vec<Sandbox>>(OK),
@@ -160,7 +178,7 @@ fn of_promotions() -> Vec<Route> {
             "Bring what a sandbox changed into reality, all or nothing, and on to a stage",
             promotions::promote,
         )
-        .query(promotions::STEPS)
+        .query(steps::STEPS)
         .takes::<PromoteRequest>()
         .answers::<Walked>(OK)
         .answers_lines::<PromoteStep>(),
@@ -172,7 +190,7 @@ fn of_promotions() -> Vec<Route> {
             "Go on with a promotion, to a further stage",
             promotions::advance,
         )
-        .query(promotions::STEPS)
+        .query(steps::STEPS)
         .takes::<AdvanceRequest>()
         .answers::<Walked>(OK)
         .answers_lines::<PromoteStep>(),
@@ -276,6 +294,55 @@ fn of_files() -> Vec<Route> {
         )
         .query(files::MODE)
         .answers_nothing(NO_CONTENT),
+    ]
+}
+
+fn of_net() -> Vec<Route> {
+    vec![
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/net",
+            "Allow or deny names while a sandbox runs; connections that are denied now are cut",
+            net::change,
+        )
+        .takes::<NetChange>()
+        .answers::<Sandbox>(OK),
+        Route::new(
+            Get,
+            "/v1/requests",
+            "List what sandboxes tried to reach, and what became of it",
+            net::list,
+        )
+        .query(net::QUERY)
+        .answers::<Vec<Request>>(OK)
+        .answers_lines::<Request>(),
+        Route::new(Get, "/v1/requests/{id}", "Show one thing a sandbox tried to reach", net::show)
+            .answers::<Request>(OK),
+    ]
+}
+
+fn of_ports() -> Vec<Route> {
+    vec![
+        Route::new(Get, "/v1/sandboxes/{which}/env", "Show what a sandbox was given", net::given)
+            .answers::<Given>(OK),
+        Route::new(
+            Post,
+            "/v1/sandboxes/{which}/ports",
+            "Reach a port of a sandbox from this machine, until its processes end",
+            ports::open,
+        )
+        .takes::<PortRequest>()
+        .answers::<Port>(StatusCode::CREATED),
+        Route::new(
+            Delete,
+            "/v1/sandboxes/{which}/ports/{port}",
+            "End the ways to a port of a sandbox",
+            ports::close,
+        )
+        .answers::<Vec<Port>>(OK),
+        Route::new(Get, "/v1/ports", "List the ports of sandboxes that are reached from here", ports::list)
+            .query(ports::LIST)
+            .answers::<Vec<Port>>(OK),
     ]
 }
 

@@ -16,6 +16,7 @@ use lanes::Lanes;
 use model::doctor::Report;
 use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
+use xray::Gateway;
 
 pub use ensure::{ensure, stop};
 pub use home::HomeError;
@@ -29,6 +30,10 @@ pub struct DaemonOptions {
     pub home: PathBuf,
     /// Listen on TCP as well; loopback only, with the token in the home.
     pub listen: Option<SocketAddr>,
+    /// Asked for names by the gateway, instead of this machine's own name servers.
+    pub resolver: Option<SocketAddr>,
+    /// Certificate authorities that the gateway trusts beside this machine's own.
+    pub trust: Option<PathBuf>,
     /// Filter of the log, for example `debug` or `control=trace`; `info` if absent.
     pub log: Option<String>,
 }
@@ -38,6 +43,7 @@ pub struct DaemonOptions {
 pub struct Served {
     pub control: Control,
     pub lanes: Lanes,
+    pub gateway: Gateway,
     pub doctor: Report,
 }
 
@@ -97,8 +103,8 @@ where
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     outlive_file_limits()?;
-    let Served { control, lanes, doctor } = build.await.map_err(DaemonError::Build)?;
-    let app = App { control: control.clone(), lanes, doctor: Arc::new(doctor), stop: stop.clone() };
+    let Served { control, lanes, gateway, doctor } = build.await.map_err(DaemonError::Build)?;
+    let app = App { control: control.clone(), lanes, gateway, doctor: Arc::new(doctor), stop: stop.clone() };
 
     let mut listeners = Vec::new();
     if let Some(address) = options.listen {

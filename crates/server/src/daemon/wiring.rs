@@ -10,6 +10,7 @@ pub use engine::errand::ErrandError;
 pub use engine::launcher::LaunchError;
 use lanes::Lanes;
 use model::doctor::Report;
+use xray::Gateway;
 
 use super::{DaemonError, DaemonOptions, Served, main};
 
@@ -17,13 +18,15 @@ use super::{DaemonError, DaemonOptions, Served, main};
 pub fn run(options: &DaemonOptions) -> Result<(), DaemonError> {
     run_sealed().map_err(DaemonError::Seal)?;
     let prepare = |_home: &Path| Ok(());
+    let (resolver, trust) = (options.resolver, options.trust.as_deref());
     let build = |(), home: PathBuf| async move {
         let native = Native::open(&home)?;
         let doctor = native.doctor();
         let control = Control::open(&home, native).await?;
         let lanes = Lanes::new(control.clone(), &home);
         lanes.settle().await;
-        Ok(Served { control, lanes, doctor })
+        let gateway = Gateway::start(control.clone(), resolver, trust)?;
+        Ok(Served { control, lanes, gateway, doctor })
     };
     main(options, prepare, build)
 }

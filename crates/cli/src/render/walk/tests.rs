@@ -1,5 +1,5 @@
 use model::exec::Outcome;
-use model::promotion::{Assessment, Counts, Promotion, Task};
+use model::promotion::{Assessment, Counts, OnConflict, Promotion, Resolutions, Task};
 use model::sandbox::Actor;
 use model::{PromotionId, SandboxId};
 
@@ -19,6 +19,8 @@ fn promotion(state: PromotionState) -> Promotion {
         state,
         verdict: None,
         forced: false,
+        allowed_executes: false,
+        resolutions: Default::default(),
         commits: Vec::new(),
         forgotten: false,
     }
@@ -113,18 +115,25 @@ fn a_list() {
     );
     let plain = vec![visit("local", VisitState::Passed, None, Vec::new())];
     let journey = |stages, state| Journey { promotion: promotion(state), stages };
+    let paths = [("a".to_owned(), OnConflict::Ours)].into();
+    let insisted = Promotion {
+        forced: true,
+        allowed_executes: true,
+        resolutions: Resolutions { otherwise: OnConflict::Theirs, paths },
+        ..promotion(PromotionState::Applied)
+    };
     let journeys = [
         journey(plain, PromotionState::Undone),
-        journey(visits(), PromotionState::Applied),
+        Journey { promotion: insisted, stages: visits() },
         journey(cut, PromotionState::Applied),
     ];
     insta::assert_snapshot!(list(&journeys, samples::now(), Paint::Plain), @"
-    PROMOTION       STATE    AGE  SANDBOX         WHAT
-    praaaaaaaaaaaa  undone   3m   sbaaaaaaaaaaaa  2 paths modified
-    praaaaaaaaaaaa  applied  3m   sbaaaaaaaaaaaa  2 paths modified
+    PROMOTION       STATE    AGE  BY        SANDBOX         WHAT
+    praaaaaaaaaaaa  undone   3m   a person  sbaaaaaaaaaaaa  2 paths modified
+    praaaaaaaaaaaa  applied  3m   a person  sbaaaaaaaaaaaa  2 paths modified, with --force --allow-executes --on-conflict theirs --on-conflict a=ours
       local    passed            3m ago    0ms
       staging  rolled back       3m ago   1.9s  `smoke` failed: exit code 1, expected exit code 0
-    praaaaaaaaaaaa  applied  3m   sbaaaaaaaaaaaa  2 paths modified
+    praaaaaaaaaaaa  applied  3m   a person  sbaaaaaaaaaaaa  2 paths modified
       local    passed            3m ago    0ms
       staging  interrupted       3m ago    0ms  zeno's daemon ended in the middle of it
       try: take staging back and enter it again: zeno promote praaaaaaaaaaaa --to staging

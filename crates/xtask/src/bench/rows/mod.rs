@@ -8,6 +8,7 @@ mod diff;
 mod exec;
 mod flat;
 mod fork;
+mod gateway;
 pub(crate) mod idle;
 mod rollback;
 mod site;
@@ -43,6 +44,10 @@ const ROWS: &[Definition] = &[
     Definition { name: flat::BYTES, effort: Effort::Full, measure: flat::bytes },
     Definition { name: flat::FILES, effort: Effort::Full, measure: flat::files },
     Definition { name: "work", effort: Effort::Quick, measure: work::measure },
+    Definition { name: gateway::SPEED, effort: Effort::Quick, measure: gateway::speed },
+    Definition { name: gateway::LATENCY, effort: Effort::Quick, measure: gateway::latency },
+    Definition { name: gateway::MANY, effort: Effort::Quick, measure: gateway::many },
+    Definition { name: gateway::MEMORY, effort: Effort::Quick, measure: gateway::memory },
     Definition { name: "idle", effort: Effort::Full, measure: idle::measure },
     Definition { name: "fork", effort: Effort::Quick, measure: fork::measure },
     Definition { name: "capture", effort: Effort::Quick, measure: capture::measure },

@@ -1,0 +1,18 @@
+//! `env`.
+
+use clap::Args;
+
+use super::which::Which;
+
+/// Show what a sandbox was given: variables, names, whom it trusts
+///
+/// The variables in a form that a shell reads; all else beside them as comments. Of a secret there is only its placeholder.
+#[derive(Debug, PartialEq, Eq, Args)]
+#[command(after_long_help = "Examples:
+  zeno env web
+  eval \"$(zeno env web)\"
+  zeno env web --json")]
+pub(crate) struct Env {
+    /// Id or name
+    pub(crate) sandbox: Which,
+}
