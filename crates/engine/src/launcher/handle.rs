@@ -143,6 +143,8 @@ impl Process {
         let mut command = Command::new("/proc/self/exe");
         command.arg(VERB).env_clear().current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null());
         let child = command.spawn().map_err(LauncherError::Start)?;
+        // It holds their end, too: one that is killed before it is ready would be waited for for ever.
+        drop(command);
         let mut process = Self { child, socket, mounts };
         match process.ask(begin, &[])? {
             (Answer::Ready, _) => Ok(process),
