@@ -1,10 +1,13 @@
 //! Writing to standard output and standard error: whole, at once, and without standing still while a slow
 //! reader keeps a signal waiting.
 
-use std::io::{self, Write};
-use std::os::fd::BorrowedFd;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
 use crate::failure::Failure;
@@ -17,11 +20,22 @@ pub(crate) enum Sink {
 
 /// Passes a command's bytes on, unbuffered.
 pub(crate) async fn pass_on(sink: Sink, bytes: &[u8]) -> Result<(), Failure> {
-    let fd = match sink {
-        Sink::Stdout => rustix::stdio::stdout(),
-        Sink::Stderr => rustix::stdio::stderr(),
-    };
-    write_patiently(fd, bytes).await.map_err(Failure::Output)
+    write_patiently(sink.fd(), bytes).await.map_err(Failure::Output)
+}
+
+impl Sink {
+    /// Where to write. A terminal that polls as writable may have room for one byte only and block for the rest; opened
+    /// again, it need not, and nobody else's descriptor changes. Where it cannot be (it may be another user's), ours it is.
+    fn fd(self) -> BorrowedFd<'static> {
+        static TERMINALS: [OnceLock<Option<OwnedFd>>; 2] = [const { OnceLock::new() }; 2];
+        let (given, own) = match self {
+            Self::Stdout => (rustix::stdio::stdout(), &TERMINALS[0]),
+            Self::Stderr => (rustix::stdio::stderr(), &TERMINALS[1]),
+        };
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let again = || open(format!("/proc/self/fd/{}", given.as_raw_fd()), flags, Mode::empty()).ok();
+        own.get_or_init(|| given.is_terminal().then(again).flatten()).as_ref().map_or(given, AsFd::as_fd)
+    }
 }
 
 /// Prints the answer to what was asked.
@@ -46,7 +60,9 @@ async fn write_patiently(fd: BorrowedFd<'static>, mut bytes: &[u8]) -> io::Resul
         }
         match rustix::io::write(fd, &bytes[..bytes.len().min(NEVER_BLOCKS)]) {
             Ok(written) => bytes = &bytes[written..],
-            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(Errno::INTR) => {}
+            // Less room than the next character needs.
+            Err(Errno::AGAIN) => tokio::time::sleep(MOMENT).await,
             Err(error) => return Err(error.into()),
         }
     }
@@ -63,6 +79,7 @@ fn is_writable(fd: BorrowedFd<'_>, patience: Option<&Timespec>) -> io::Result<bo
     }
 }
 
+const MOMENT: Duration = Duration::from_millis(5);
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// `PIPE_BUF`: a pipe that polls as writable has room for this much.
 const NEVER_BLOCKS: usize = 4096;

@@ -130,11 +130,11 @@ mod tests {
 
     #[test]
     fn raw_mode_is_taken_back_on_a_real_terminal() {
-        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
         let name = ptsname(&controller, Vec::new()).unwrap();
-        let terminal = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let terminal = open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
 
         let echoes =
             || tcgetattr(&terminal).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ISIG);

@@ -83,6 +83,19 @@ fn what_is_typed_right_before_leaving_arrives_although_nobody_takes_the_output()
 }
 
 #[test]
+fn a_terminal_that_takes_nothing_can_be_left_all_the_same() {
+    let home = Home::new();
+    home.create("box", &[]);
+    let mut screen = Screen::open(&home, &["exec", "-t", "box", "--", "sh", "-c", "echo rea''dy; yes"]);
+    screen.see("ready");
+    until("the terminal to be full", || (home.ok(&["logs", "box"]).len() > 1 << 17).then_some(()));
+    screen.type_in(LEAVE);
+    until("the terminal to be given back", || screen.echoes().then_some(()));
+    assert_eq!(screen.end(), 0);
+    home.ok(&["kill", "box", "1"]);
+}
+
+#[test]
 fn the_keys_to_leave_can_be_others_or_none() {
     let home = Home::new();
     home.create("box", &[]);

@@ -11,7 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::home::Home;
-use crate::wait::{PATIENCE, end};
+use crate::wait::{PATIENCE, until};
 
 /// `zeno` on a terminal, with what it has shown so far.
 #[derive(Debug)]
@@ -29,11 +29,12 @@ impl Screen {
     }
 
     pub(crate) fn sized(home: &Home, arguments: &[&str], rows: u16, columns: u16) -> Self {
-        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
         let name = ptsname(&controller, Vec::new()).unwrap();
-        let terminal = File::from(open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
+        let terminal =
+            File::from(open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap());
         resize(&terminal, rows, columns);
         let end = || terminal.try_clone().unwrap();
         let child = home.command(arguments).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
@@ -66,15 +67,19 @@ impl Screen {
 
     /// Reads until this is on the screen.
     pub(crate) fn see(&mut self, text: &str) {
-        let mut buffer = [0; 4096];
         let patience = Timespec::try_from(PATIENCE).unwrap();
         while !self.shown.contains(text) {
-            let spoke = poll(&mut [PollFd::new(&self.controller, PollFlags::IN)], Some(&patience)).unwrap();
-            assert!(spoke > 0, "waited in vain for {text:?}: {}", self.shown);
-            let length = self.controller.read(&mut buffer).unwrap();
-            assert!(length > 0, "the screen ended before {text:?}: {}", self.shown);
-            self.shown += &String::from_utf8_lossy(&buffer[..length]);
+            assert!(self.read_on(&patience), "waited in vain for {text:?}: {}", self.shown);
         }
+    }
+
+    /// Reads what is there, or comes in time. `false`: nothing.
+    fn read_on(&mut self, patience: &Timespec) -> bool {
+        let spoke = poll(&mut [PollFd::new(&self.controller, PollFlags::IN)], Some(patience)).unwrap();
+        let mut buffer = [0; 4096];
+        let length = if spoke > 0 { self.controller.read(&mut buffer).unwrap() } else { 0 };
+        self.shown += &String::from_utf8_lossy(&buffer[..length]);
+        length > 0
     }
 
     /// Does it show what is typed, as it did before a program took it over?
@@ -82,14 +87,22 @@ impl Screen {
         tcgetattr(&self.terminal).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ISIG)
     }
 
+    /// As terminals do, it goes on taking what is written to it meanwhile.
+    #[track_caller]
     pub(crate) fn wait(&mut self) -> i32 {
-        end(&mut self.child).code().unwrap()
+        let status = until("the end of zeno", || {
+            while self.read_on(&AT_ONCE) {}
+            self.child.try_wait().unwrap()
+        });
+        status.code().unwrap()
     }
 
     pub(crate) fn end(mut self) -> i32 {
         self.wait()
     }
 }
+
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 fn resize(terminal: &File, rows: u16, columns: u16) {
     tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();

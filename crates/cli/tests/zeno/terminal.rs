@@ -20,11 +20,11 @@ use crate::session::{begin, finish, started};
 
 /// Both ends of a terminal of 40 by 100.
 fn terminal() -> (OwnedFd, OwnedFd) {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&controller).unwrap();
     unlockpt(&controller).unwrap();
     let name = ptsname(&controller, Vec::new()).unwrap();
-    let terminal = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let terminal = open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
     resize(&terminal, 40, 100);
     (controller, terminal)
 }
