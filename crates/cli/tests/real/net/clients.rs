@@ -220,9 +220,9 @@ impl Postgres {
 /// `nobody`.
 const NOBODY: u32 = 65534;
 
-/// It is told to end, and does.
+/// It is told to end, and does. Not by an interrupt: who is started in the background ignores it.
 fn finish_server(mut server: Child) {
     let pid = Pid::from_raw(i32::try_from(server.id()).unwrap()).unwrap();
-    kill_process(pid, Signal::INT).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
     end(&mut server);
 }
