@@ -1,4 +1,4 @@
-//! The product's program, built as its users build it.
+//! The product's program.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -34,9 +34,10 @@ pub(crate) enum ProgramError {
     NoProgram,
 }
 
-/// Builds `zeno` and says where it is.
-pub(crate) fn zeno(flags: &[&str]) -> Result<PathBuf, ProgramError> {
-    let mut found = built(&[&["build", "--quiet", "--package", "cli"], flags].concat())?.into_iter();
+/// Builds `zeno` and says where it is. Of `--package cli` it is what users get; of `--workspace` its dependencies are the
+/// ones that the tests are made of, and are not compiled a second time with fewer features.
+pub(crate) fn zeno(selection: &[&str]) -> Result<PathBuf, ProgramError> {
+    let mut found = built(&[&["build", "--quiet", "--bin", "zeno"], selection].concat())?.into_iter();
     found.find_map(|artifact| artifact.executable).ok_or(ProgramError::NoProgram)
 }
 

@@ -40,7 +40,7 @@ impl Subject {
             Some(path) => {
                 path.canonicalize().map_err(|source| RigError::NoZeno { path: path.clone(), source })?
             }
-            None => program::zeno(&["--release"])?,
+            None => program::zeno(&["--package", "cli", "--release"])?,
         };
         interrupt::watch()?;
         Ok(Rig { zeno, place: self.scratch.clone(), is_attic: false })

@@ -1,8 +1,11 @@
 //! The suite: built once, run by cargo for the caller, and known binary by binary for everyone else.
 
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, Read};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::tally::Tally;
 use crate::files;
@@ -32,7 +35,7 @@ pub(super) struct TestBinary {
 impl Suite {
     /// All tests, or those of one file among the program's own.
     pub(super) fn build(only: Option<String>, suite: Option<&str>) -> Result<Self, SuiteError> {
-        let zeno = program::zeno(&[])?;
+        let zeno = program::zeno(&["--workspace"])?;
         let selection = match suite {
             Some(suite) => ["--package", "cli", "--test", suite].map(str::to_owned).to_vec(),
             None => vec!["--workspace".to_owned()],
@@ -101,16 +104,44 @@ pub(super) fn watch(
     command.current_dir(files::root()).stdin(Stdio::null()).stdout(Stdio::piped());
     prepare(&mut command);
     let mut child = command.spawn().map_err(|source| ProcessError::start(&command, source))?;
-    let mut lines = BufReader::new(child.stdout.take().expect("piped above"));
-    let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line).map_err(SuiteError::Output)? > 0 {
-        let text = String::from_utf8_lossy(&line);
-        print!("{text}");
-        tally.read(&text);
-        line.clear();
-    }
+    let mut output = child.stdout.take().expect("piped above");
+    let (mut piece, mut pending) = ([0; 1 << 16], Vec::new());
+    let status = loop {
+        if is_readable(&output).map_err(SuiteError::Output)? {
+            let length = output.read(&mut piece).map_err(SuiteError::Output)?;
+            pending.extend_from_slice(&piece[..length]);
+            let whole = if length == 0 { pending.len() } else { after_last_line(&pending) };
+            for line in pending.drain(..whole).as_slice().split_inclusive(|byte| *byte == b'\n') {
+                let text = String::from_utf8_lossy(line);
+                print!("{text}");
+                tally.read(&text);
+            }
+            if length == 0 {
+                break child.wait();
+            }
+        } else if let Some(status) =
+            child.try_wait().map_err(|source| ProcessError::wait(&command, source))?
+        {
+            // What a failed test left running holds the other end, maybe for ever.
+            println!("== something outlives its test and still holds the output");
+            break Ok(status);
+        }
+    };
     tally.end_run();
-    Ok(child.wait().map_err(|source| ProcessError::wait(&command, source))?)
+    Ok(status.map_err(|source| ProcessError::wait(&command, source))?)
+}
+
+fn is_readable(output: &ChildStdout) -> io::Result<bool> {
+    let patience = Timespec { tv_sec: 2, tv_nsec: 0 };
+    match poll(&mut [PollFd::new(output, PollFlags::IN)], Some(&patience)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn after_last_line(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
 }
 
 fn cargo(words: &[&str]) -> Command {
