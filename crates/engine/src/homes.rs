@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Every home that this process may read: its user's own, that of its caller and, for root, everybody's.
+/// Every home that this process may read, by its real path: its user's own, that of its caller and, for root, everybody's.
 #[must_use]
 pub fn homes(callers: Option<&Path>) -> BTreeSet<PathBuf> {
     let own = rustix::process::geteuid();
@@ -24,8 +24,9 @@ pub fn homes(callers: Option<&Path>) -> BTreeSet<PathBuf> {
         }));
     }
     homes.extend(callers.filter(|home| home.is_absolute()).map(Path::to_owned));
-    homes.retain(|home| home.is_dir() && home != Path::new("/"));
-    homes
+    // Everything else is named by where it really is.
+    let real = homes.iter().filter_map(|home| home.canonicalize().ok());
+    real.filter(|home| home.is_dir() && home != Path::new("/")).collect()
 }
 
 /// The home of the user who runs this.
@@ -88,11 +89,11 @@ nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 
     #[test]
     fn a_request_without_a_home_has_that_of_the_user_who_runs_this() {
-        let own = own_home().unwrap();
+        let own = own_home().unwrap().canonicalize().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         assert!(homes(None).contains(&own));
         let both = homes(Some(elsewhere.path()));
-        assert!(both.contains(&own) && both.contains(elsewhere.path()), "{both:?}");
+        assert!(both.contains(&own) && both.contains(&elsewhere.path().canonicalize().unwrap()), "{both:?}");
         assert!(homes(Some(Path::new("relative"))).iter().all(|home| home.is_absolute()));
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Masks {
-    /// Paths hidden wherever they exist. `~` is the caller's home.
+    /// Paths hidden wherever they exist, in the workspace too. `~` is every home that can be read.
     pub paths: Vec<PathMask>,
     /// File names hidden in the workspace if git does not track them. `*` stands for any characters.
     pub workspace: Vec<NameMask>,
@@ -71,6 +71,18 @@ mod tests {
         assert!(masks.paths.iter().all(|mask| !mask.reason.is_empty()));
         assert!(masks.paths.iter().all(|mask| mask.path.starts_with('/') || mask.path.starts_with("~/")));
         assert!(masks.workspace.iter().chain(&masks.environment).all(|mask| !mask.reason.is_empty()));
+    }
+
+    #[test]
+    fn no_entry_is_there_twice_or_below_another() {
+        let masks = Masks::built_in();
+        for (at, mask) in masks.paths.iter().enumerate() {
+            let others = masks.paths.iter().enumerate().filter(|(other, _)| *other != at);
+            for (_, other) in others {
+                let (path, other) = (std::path::Path::new(&mask.path), std::path::Path::new(&other.path));
+                assert!(!path.starts_with(other), "{} is covered by {}", mask.path, other.display());
+            }
+        }
     }
 
     #[test]

@@ -11,15 +11,15 @@ use engine::view::DiskKind;
 use model::exec::Text;
 use model::sandbox::{Freshness, Masked, Overlap};
 use model::units::Size;
-use model::{Problem, SandboxId};
+use model::{Caveat, Problem, SandboxId};
 use rustix::process::Signal;
 
 use super::problem::NativeError;
-use super::store::Folder;
+use super::store::{Folder, Stored};
 use super::{End, Native, Running, disk, store, talk};
 
-/// How many moved-on paths are listed; the total is always given.
-const LISTED: usize = 50;
+/// How many moved-on paths are listed; the total is always given. A face shows fewer, and says how to see the others.
+const LISTED: usize = 10_000;
 
 impl Native {
     /// Resolves when the sandbox's init is gone.
@@ -65,8 +65,13 @@ impl Native {
         kill(running).await?;
         self.held().remove(&running.id);
         let folder = self.folder(running);
-        tokio::task::spawn_blocking(move || disk::sync(&folder.0)).await.map_err(NativeError::from)??;
-        Ok(())
+        let synced = tokio::task::spawn_blocking(move || {
+            disk::sync(&folder.0)?;
+            let stored = folder.read()?;
+            folder.replace(&Stored { ran_in: None, ..stored })?;
+            disk::sync(&folder.0)
+        });
+        Ok(synced.await.map_err(NativeError::from)??)
     }
 
     /// Ends every process, for as long as it takes to change what it stands on. What it wrote is not brought to the disk
@@ -143,15 +148,22 @@ impl Native {
     pub async fn freshness(&self, id: SandboxId) -> Result<Option<Freshness>, Problem> {
         let native = self.clone();
         let look = tokio::task::spawn_blocking(move || {
-            let Some(frozen) = Folder::of(&native.0.home, id).read()?.frozen else { return Ok(None) };
+            let Stored { frozen, masked, .. } = Folder::of(&native.0.home, id).read()?;
+            let Some(frozen) = frozen else { return Ok(None) };
             let captured = frozen.taken;
             // A folder that is not there has no paths to compare, and that is no reason to say nothing at all.
             if !frozen.workspace.exists() {
                 let (behind, overlap) = (Vec::new(), None);
                 return Ok(Some(Freshness { captured, behind, behind_total: 0, overlap, gone: true }));
             }
-            let (behind, behind_total) = native.0.captures.behind(&frozen, usize::MAX)?;
+            let (mut behind, _) = native.0.captures.behind(&frozen, usize::MAX)?;
+            // What is hidden from it cannot be out of date in it.
+            behind.retain(|path| {
+                let path = frozen.workspace.join(path);
+                !masked.iter().any(|masked| path.starts_with(masked.path.as_os_str()))
+            });
             let mut behind: Vec<Text> = behind.into_iter().map(Into::into).collect();
+            let behind_total = behind.len() as u64;
             let overlap = native.overlap(id, &behind);
             behind.truncate(LISTED);
             Ok::<_, NativeError>(Some(Freshness { captured, behind, behind_total, overlap, gone: false }))
@@ -178,10 +190,12 @@ impl Native {
         Some(Overlap { paths, total })
     }
 
-    pub async fn masked(&self, id: SandboxId) -> Result<Vec<Masked>, Problem> {
+    /// What is hidden from it, and the caveats of what it was made from and has been through.
+    pub async fn told(&self, id: SandboxId) -> Result<(Vec<Masked>, Vec<Caveat>), Problem> {
         let folder = Folder::of(&self.0.home, id);
         let read = tokio::task::spawn_blocking(move || folder.read());
-        Ok(read.await.map_err(NativeError::from)??.masked)
+        let Stored { masked, caveats, .. } = read.await.map_err(NativeError::from)??;
+        Ok((masked, caveats))
     }
 
     /// Bytes that what it wrote takes in the store, with the layers it stands on and what it deleted but holds open.

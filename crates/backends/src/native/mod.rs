@@ -4,6 +4,7 @@
 //! second backend exists.
 
 mod authority;
+mod boot;
 mod command;
 mod diff;
 mod disk;
@@ -45,8 +46,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 
-use store::Stored;
-
 pub use authority::{Authority, trust_variables};
 pub use diff::Other;
 pub use engine::promote::{Purpose, Summary};
@@ -66,6 +65,7 @@ pub struct Native(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     home: PathBuf,
+    boot: boot::Boot,
     machine: Machine,
     launcher: Launcher,
     planner: Planner,
@@ -151,7 +151,8 @@ impl Native {
                 "the scratch of a promotion stays behind"
             );
         }
-        recover(&home, &captures, &layers, &machine)?;
+        let boot = boot::Boot::of_this_machine()?;
+        recover(&home, &captures, &layers, &machine, &boot)?;
         let squashed = squash::Squashed::read(&layers)?;
         stock::sweep(&home)?;
         let shared = machine.cgroup.shared()?;
@@ -161,6 +162,7 @@ impl Native {
         let planner = Planner::new(home.clone(), rights, masks);
         Ok(Self(Arc::new(Inner {
             home,
+            boot,
             machine,
             launcher,
             planner,
@@ -222,12 +224,22 @@ impl Running {
 
 /// Pins the captures of every sandbox that has a folder, running or not, and finishes what was begun with its layers. A
 /// sandbox that turns out to be dead releases its pins when it is torn down.
-fn recover(home: &Path, captures: &Captures, layers: &Layers, machine: &Machine) -> Result<(), NativeError> {
+fn recover(
+    home: &Path,
+    captures: &Captures,
+    layers: &Layers,
+    machine: &Machine,
+    boot: &boot::Boot,
+) -> Result<(), NativeError> {
     let found = store::inventory(home)?;
     for id in &found {
         // Half-made ones have no plan yet; they are torn down.
-        let Ok(Stored { frozen, .. }) = store::Folder::of(home, *id).settle(layers) else { continue };
-        if let Some(frozen) = frozen
+        let folder = store::Folder::of(home, *id);
+        let Ok(mut stored) = folder.settle(layers) else { continue };
+        if stored.outlived(boot) {
+            folder.replace(&stored)?;
+        }
+        if let Some(frozen) = stored.frozen
             && let Err(error) = captures.adopt(*id, &frozen)
         {
             tracing::warn!(%id, error = &error as &dyn std::error::Error, "a sandbox's frozen workspace is gone");

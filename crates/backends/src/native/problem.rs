@@ -156,6 +156,11 @@ impl From<NativeError> for Problem {
             NativeError::Promote(PromoteError::NotApplied) => {
                 Self::from_error(Code::NotFound, &error).hint("see what was promoted: zeno promotions")
             }
+            NativeError::View(ViewError::HiddenWorkspace { masked, .. }) => {
+                Self::from_error(Code::Refused, &error)
+                    .hint(format!("show it all the same: --unmask {}", masked.display()))
+                    .hint("or work without a frozen workspace: --no-workspace")
+            }
             NativeError::Workspace { .. } => Self::from_error(Code::WorkspaceGone, &error)
                 .hint("run it from a folder that exists, or with --no-workspace"),
             NativeError::Launch(LauncherError::Launch(_)) => Self::from_error(Code::MachineUnable, &error)

@@ -171,7 +171,8 @@ impl Inner {
         }
         caveats.extend(enforced.caveats);
         let (layers, since, disputed) = (Vec::new(), None, Vec::new());
-        let stored = Stored { plan, frozen, masked, caveats, layers, since, disputed, turn: FIRST_TURN };
+        let (turn, ran_in) = (FIRST_TURN, Some(self.boot.clone()));
+        let stored = Stored { plan, frozen, masked, caveats, layers, since, disputed, turn, ran_in };
         // What is made to measure for one sandbox is of no use to the next.
         if enforced.cgroup.is_none()
             && stored.plan.disk.is_none()
@@ -194,7 +195,11 @@ impl Inner {
     /// The same for a sandbox that has its layers already. Its frozen workspace stays the one it was made with.
     fn make_again(&self, order: &Provision<'_>, opening: &[u8]) -> Result<Made, NativeError> {
         let folder = Folder::of(&self.home, order.id);
-        let stored = self.change_over(order.id)?;
+        let mut stored = self.change_over(order.id)?;
+        if stored.ran_in.as_ref() != Some(&self.boot) {
+            stored.ran_in = Some(self.boot.clone());
+            folder.replace(&stored)?;
+        }
         folder.clear_scratch()?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
         let given = folder.trust(&self.home, order.request)?;

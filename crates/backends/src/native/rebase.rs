@@ -93,7 +93,8 @@ impl Inner {
             let since = Some(old.since.unwrap_or(was.taken));
             let disputed = old.disputed.iter().chain(&assessed.disputed).cloned().collect();
             let (frozen, turn) = (Some(frozen), FIRST_TURN);
-            let stored = Stored { plan, frozen, masked, caveats, layers, since, disputed, turn };
+            let stored =
+                Stored { plan, frozen, masked, caveats, layers, since, disputed, turn, ran_in: None };
             return Ok(Rebased { assessment: assessed.report, saved: Some(Saved(stored)) });
         }
         Err(NativeError::Restless)

@@ -208,6 +208,7 @@ impl Inner {
     ) -> Result<Made, NativeError> {
         let mut stored = saved.0.clone();
         stored.caveats.extend(caveats);
+        stored.ran_in = Some(self.boot.clone());
         self.has_all(&stored)?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
         if let Some(frozen) = &stored.frozen {

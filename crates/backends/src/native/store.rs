@@ -13,6 +13,7 @@ use model::sandbox::Masked;
 use model::{Caveat, LayerId, SandboxId};
 use serde::{Deserialize, Serialize};
 
+use super::boot::Boot;
 use super::problem::NativeError;
 
 /// Everything needed to start the sandbox again or to find it after a restart. Only grows.
@@ -35,6 +36,9 @@ pub(super) struct Stored {
     /// Which of its upper folders it writes to. Grows with every one that is sealed or left behind.
     #[serde(default)]
     pub(super) turn: u32,
+    /// The boot of the machine in which its processes were made last, until what they wrote is known to be on the disk.
+    #[serde(default)]
+    pub(super) ran_in: Option<Boot>,
 }
 
 impl Stored {
@@ -49,13 +53,14 @@ impl Stored {
             && self.since == other.since
             && self.disputed == other.disputed
             && self.turn == other.turn
+            && self.ran_in == other.ran_in
     }
 
     /// The same, of a sandbox made then, to be kept: it says since when it relies on what it reads live.
     pub(super) fn sealed(self, made: Timestamp) -> Self {
         let taken = self.frozen.as_ref().map(|frozen| frozen.taken);
         let since = self.since.or(taken).unwrap_or(made);
-        Self { since: Some(since), turn: FIRST_TURN, ..self }
+        Self { since: Some(since), turn: FIRST_TURN, ran_in: None, ..self }
     }
 
     /// The name of the folder that takes what the sandbox writes.

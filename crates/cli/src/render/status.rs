@@ -1,5 +1,6 @@
 //! `zeno status`: the record, and how the sandbox stands to reality.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -65,20 +66,14 @@ fn behind(sandbox: &Sandbox, freshness: Option<&Freshness>, paint: Paint) -> Str
     let Some(freshness) = freshness.filter(|freshness| !freshness.behind.is_empty()) else {
         return String::new();
     };
-    let mut lines: Vec<String> = freshness.behind.iter().map(|text| path(text, None)).collect();
-    let unseen = freshness.behind_total.saturating_sub(lines.len() as u64);
-    if unseen > 0 {
-        lines.push(format!("and {unseen} more"));
-    }
+    let lines: Vec<String> = freshness.behind.iter().map(|text| path(text, None)).collect();
+    let lines = first(lines, freshness.behind_total, sandbox);
     let title = format!("moved on since it was frozen (bring it up to date: zeno refresh {})", name(sandbox));
     let mut text = section(&title, &lines, paint);
     let overlap = freshness.overlap.as_ref().filter(|overlap| overlap.total > 0);
     if let Some(overlap) = overlap {
-        let mut lines: Vec<String> = overlap.paths.iter().map(|text| path(text, None)).collect();
-        let unseen = overlap.total.saturating_sub(lines.len() as u64);
-        if unseen > 0 {
-            lines.push(format!("and {unseen} more"));
-        }
+        let lines: Vec<String> = overlap.paths.iter().map(|text| path(text, None)).collect();
+        let lines = first(lines, overlap.total, sandbox);
         text += &section("of these the sandbox has changed, too", &lines, paint);
     }
     text
@@ -90,7 +85,9 @@ fn hidden(status: &Status, home: Option<&Path>, paint: Paint) -> String {
     let width = shown.iter().map(|(path, _)| path.chars().count()).max().unwrap_or(0);
     let lines: Vec<String> =
         shown.iter().map(|(path, reason)| format!("{path:width$}  {}", paint.dim(&clean(reason)))).collect();
-    section(&format!("hidden: {}", count(lines.len() as u64, "path", "paths")), &lines, paint)
+    let total = lines.len() as u64;
+    let title = format!("hidden: {}", count(total, "path", "paths"));
+    section(&title, &first(lines, total, &status.sandbox), paint)
 }
 
 fn listeners(listeners: &[Listener], paint: Paint) -> String {
@@ -107,10 +104,14 @@ fn listeners(listeners: &[Listener], paint: Paint) -> String {
 }
 
 fn caveats(status: &Status, home: Option<&Path>, paint: Paint) -> String {
-    let lines: Vec<String> = status
-        .sandbox
-        .caveats
-        .iter()
+    // Many of one kind do not push another out of sight.
+    let mut told = BTreeMap::new();
+    let shown = status.sandbox.caveats.iter().filter(|caveat| {
+        let told: &mut usize = told.entry(caveat.kind).or_default();
+        *told += 1;
+        *told <= SHOWN
+    });
+    let mut lines: Vec<String> = shown
         .map(|caveat| {
             let place = caveat
                 .path
@@ -120,7 +121,32 @@ fn caveats(status: &Status, home: Option<&Path>, paint: Paint) -> String {
             format!("{}  {}{place}", paint.yellow(&format!("{:10}", kind(caveat.kind))), clean(&caveat.text))
         })
         .collect();
+    let total = status.sandbox.caveats.len();
+    if total > lines.len() {
+        lines.push(more(total as u64, total, lines.len(), &status.sandbox));
+    }
     section("caveats", &lines, paint)
+}
+
+/// As many lines as a person reads, then how many more there are of `total`, and how to see them.
+fn first(mut lines: Vec<String>, total: u64, sandbox: &Sandbox) -> Vec<String> {
+    let known = lines.len();
+    lines.truncate(SHOWN);
+    if total > lines.len() as u64 {
+        lines.push(more(total, known, lines.len(), sandbox));
+    }
+    lines
+}
+
+/// Of `total` things `known` are told to programs, and `shown` to people.
+fn more(total: u64, known: usize, shown: usize, sandbox: &Sandbox) -> String {
+    let unseen = total.saturating_sub(shown as u64);
+    let all = format!("zeno status {} --json", name(sandbox));
+    match known {
+        known if known as u64 >= total => format!("and {unseen} more, listed by {all}"),
+        known if known > shown => format!("and {unseen} more; the first {known} are listed by {all}"),
+        _ => format!("and {unseen} more"),
+    }
 }
 
 fn section(title: &str, lines: &[String], paint: Paint) -> String {
@@ -146,6 +172,9 @@ fn kind(kind: CaveatKind) -> &'static str {
         CaveatKind::Durability => "durability",
     }
 }
+
+/// How many lines of one kind are shown.
+const SHOWN: usize = 50;
 
 #[cfg(test)]
 mod tests {
@@ -211,6 +240,19 @@ mod tests {
           asked by   a person
           wrote      12.3 MiB
         ");
+    }
+
+    #[test]
+    fn what_is_too_much_to_read_is_counted_and_says_how_to_see_it() {
+        let tail = |known: usize, total: u64| {
+            let lines = (0..known).map(|line| line.to_string()).collect();
+            let shown = first(lines, total, &samples::sandbox());
+            (shown.len(), shown.last().cloned().unwrap_or_default())
+        };
+        assert_eq!(tail(50, 50), (50, "49".to_owned()));
+        assert_eq!(tail(60, 60), (51, "and 10 more, listed by zeno status web --json".to_owned()));
+        let most = "and 11950 more; the first 10000 are listed by zeno status web --json";
+        assert_eq!(tail(10_000, 12_000), (51, most.to_owned()));
     }
 
     #[test]

@@ -93,3 +93,58 @@ fn what_is_masked_is_no_change() {
     );
     assert_eq!(listing(&yard), real, "nothing of it is real");
 }
+
+/// The home as the workspace: what is masked at a fixed path is hidden there, too, even if git tracks it.
+#[test]
+fn what_is_masked_in_the_workspace_is_no_change_and_never_promoted() {
+    let home = Home::new();
+    let yard = home.yard();
+    put(&yard, &[".netrc", ".aws/credentials", ".config/gh/hosts.yml"], "SENTINEL\n");
+    put(&yard, &[".config/shown", "notes", "cache/shown"], "shown\n");
+    put(&yard, &[".gitignore"], "/cache\n");
+    git(&yard, &["init", "-q"]);
+    git(&yard, &["add", ".netrc", ".config", "notes", ".gitignore"]);
+    git(&yard, &["commit", "-qm", "first"]);
+    let real = listing(&yard);
+    home.create_in("box", &yard);
+    let exec = |line: &str| {
+        let ran = home.exec("box", &format!("set -e; cd {}; {line}", yard.display()));
+        assert_eq!(ran.code, 0, "{ran}");
+        ran.out()
+    };
+    assert_eq!(exec("grep -rs SENTINEL . --exclude-dir=.git || true"), "");
+    assert_eq!(changes(&home), [""; 0]);
+    exec(
+        "echo mine > .netrc; mkdir .ssh; echo mine > .ssh/authorized_keys; echo more >> notes; echo x > .config/new",
+    );
+    let made =
+        ["added .config/new", "added .netrc", "added .ssh", "added .ssh/authorized_keys", "modified notes"];
+    assert_eq!(changes(&home), made);
+    assert_eq!(listing(&yard), real, "nothing of it is real");
+
+    let told = home.json(&["promote", "box"]);
+    let masked = told["assessment"]["left_out"]["masked"].as_array().unwrap();
+    assert_eq!(masked.len(), 3, "{told}");
+    assert_eq!(fs::read_to_string(yard.join("notes")).unwrap(), "shown\nmore\n");
+    assert_eq!(fs::read_to_string(yard.join(".config/new")).unwrap(), "x\n");
+    assert_eq!(fs::read_to_string(yard.join(".netrc")).unwrap(), "SENTINEL\n");
+    assert!(!yard.join(".ssh").exists());
+    home.ok(&["undo"]);
+    assert_eq!(listing(&yard), real);
+
+    // A folder that goes takes nothing along that was never seen in it.
+    exec("rm -rf .config .ssh .netrc");
+    assert!(changes(&home).contains(&"deleted .config/shown".to_owned()));
+    let patch = home.ok(&["diff", "box", "--patch"]);
+    assert!(patch.contains("-shown") && !patch.contains("SENTINEL"), "{patch}");
+    let refused = home.zeno(&["promote", "box"]);
+    assert_eq!(fs::read_to_string(yard.join(".config/gh/hosts.yml")).unwrap(), "SENTINEL\n", "{refused}");
+    // What moved on and is hidden is not out of date inside.
+    fs::write(yard.join(".netrc"), "SENTINEL again\n").unwrap();
+    let status = home.json(&["status", "box"]);
+    let behind = status["freshness"]["behind"].as_array().unwrap();
+    assert!(!behind.iter().any(|path| path == ".netrc"), "{status}");
+    // It comes along into the present as it is.
+    home.ok(&["refresh", "box"]);
+    assert_eq!(exec("grep -rs SENTINEL . --exclude-dir=.git || true"), "");
+}

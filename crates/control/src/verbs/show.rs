@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use model::caveat::CaveatKind;
 use model::sandbox::Status;
 use model::units::Size;
 use model::{Code, Problem, Sandbox, SandboxId, State};
@@ -29,7 +30,7 @@ impl Control {
 
     /// The record, and how the sandbox stands to reality.
     pub async fn status(&self, which: &str) -> Result<Status, Problem> {
-        let sandbox = self.get(which).await?;
+        let mut sandbox = self.get(which).await?;
         let host_listeners =
             listeners().await.map_err(|error| Problem::from_error(Code::Internal, &error))?;
         let native = &self.inner.native;
@@ -52,8 +53,14 @@ impl Control {
         let memory = if processes.is_some() { native.memory(id)? } else { None };
         let has_disk = sandbox.limits.disk.is_some();
         let written = async { if has_disk { native.disk_use(id).await } else { native.written(id).await } };
-        let (freshness, masked, written) =
-            tokio::try_join!(native.freshness(id), native.masked(id), written)?;
+        let (freshness, (masked, caveats), written) =
+            tokio::try_join!(native.freshness(id), native.told(id), written)?;
+        // The end of the machine is written down with its files, and not yet in its record.
+        for caveat in caveats.into_iter().filter(|caveat| caveat.kind == CaveatKind::Durability) {
+            if !sandbox.caveats.contains(&caveat) {
+                sandbox.caveats.push(caveat);
+            }
+        }
         Ok(Status { sandbox, freshness, live, masked, processes, written, memory, host_listeners })
     }
 

@@ -70,7 +70,10 @@ pub(super) fn caveats(place: &Place, state: &State) -> Vec<Caveat> {
         caveats.push(Caveat::at(CaveatKind::Capture, path.to_string_lossy(), text));
     }
     if left_out > 0 {
-        let text = format!("{left_out} more files in the workspace could not be captured faithfully.");
+        let text = format!(
+            "{left_out} more files in the workspace could not be captured faithfully, beside the {MOST_CAVEATS} that are named; \
+             the next sandbox names them, once some of these are gone."
+        );
         caveats.push(Caveat::new(CaveatKind::Capture, text));
     }
     caveats.extend(live(place, state));
@@ -221,4 +224,5 @@ fn alike(then: Option<&Stat>, now: Option<&Stat>) -> bool {
     }
 }
 
-const MOST_CAVEATS: usize = 50;
+/// Each is written down with the sandbox, so there must be an end; nobody has so many sockets by intention.
+const MOST_CAVEATS: usize = 10_000;

@@ -148,7 +148,8 @@ fn overlay_with_upper(flavour: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>)
         (c"upperdir", c"layers/upper"),
         (c"workdir", c"layers/work"),
     ];
-    let mount = mount_overlay(&settings, |overlay| {
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let mount = mount_overlay(&settings, attributes, |overlay| {
         rustix::mount::fsconfig_set_flag(overlay, c"volatile")?;
         flavour(overlay)
     })?;
@@ -159,7 +160,8 @@ fn overlay_with_upper(flavour: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>)
 
 fn stubs(maps: &Maps) -> Result<(), Errno> {
     maps.enter(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
-    let mount = mount_overlay(&[(c"lowerdir+", c"stubs"), (c"datadir+", c"data")], |overlay| {
+    let settings = [(c"lowerdir+", c"stubs"), (c"datadir+", c"data")];
+    let mount = mount_overlay(&settings, MountAttrFlags::empty(), |overlay| {
         rustix::mount::fsconfig_set_flag(overlay, c"userxattr")
     })?;
     let file = rustix::fs::openat(&mount, c"file", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -170,6 +172,7 @@ fn stubs(maps: &Maps) -> Result<(), Errno> {
 
 fn mount_overlay(
     settings: &[(&CStr, &CStr)],
+    attributes: MountAttrFlags,
     flavour: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
 ) -> Result<OwnedFd, Errno> {
     let overlay = rustix::mount::fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -178,7 +181,7 @@ fn mount_overlay(
         rustix::mount::fsconfig_set_string(overlay.as_fd(), *key, *value)?;
     }
     rustix::mount::fsconfig_create(overlay.as_fd())?;
-    rustix::mount::fsmount(overlay.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
+    rustix::mount::fsmount(overlay.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
 fn mapped_tree(path: &CStr, namespace: &OwnedFd) -> Result<OwnedFd, Errno> {

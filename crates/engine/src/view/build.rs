@@ -1,7 +1,5 @@
 //! From the machine and a request to a plan.
 
-use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +7,7 @@ use std::path::{Path, PathBuf};
 use model::Caveat;
 use model::caveat::CaveatKind;
 use model::limits::Defaults;
-use model::mask::{Masks, PathMask};
+use model::mask::Masks;
 use model::net::Net;
 use model::sandbox::{CreateRequest, Masked};
 use rustix::fs::StatVfsMountFlags;
@@ -19,15 +17,14 @@ use super::mounts::{self, Mount};
 use super::plan::{DiskKind, Lower, Meta, Part, Plan, Root};
 use super::skeleton::Skeleton;
 use crate::capture::{FROZEN_ROOT, Frozen};
-use crate::homes::{homes, own_home};
 use crate::launcher::Rights;
 
 /// Makes plans for one `$ZENO_HOME`.
 #[derive(Debug)]
 pub struct Planner {
-    home: PathBuf,
+    pub(super) home: PathBuf,
     rights: Rights,
-    masks: Masks,
+    pub(super) masks: Masks,
 }
 
 /// What a plan is made for.
@@ -48,12 +45,14 @@ pub enum ViewError {
     Look { path: PathBuf, source: io::Error },
     #[error("no mount holds `{path}`")]
     NoMount { path: PathBuf },
+    #[error("the workspace `{workspace}` lies in `{masked}`, which is hidden from sandboxes")]
+    HiddenWorkspace { workspace: PathBuf, masked: PathBuf },
 }
 
 /// Folders that are made afresh in every sandbox.
 const FRESH: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// Folders that start empty.
-const EMPTY: [&str; 2] = ["/tmp", "/run"];
+pub(super) const EMPTY: [&str; 2] = ["/tmp", "/run"];
 
 impl Planner {
     #[must_use]
@@ -66,6 +65,12 @@ impl Planner {
         let mountinfo = mounts::table().map_err(ViewError::Mounts)?;
         let mounts = mounts::parse(&mountinfo);
         let (mut hiding, masked) = self.hide(ask);
+        for part in ask.frozen.iter().flat_map(|frozen| &frozen.parts) {
+            if let Some(masked) = hiding.absence(&part.mountpoint) {
+                let (workspace, masked) = (part.mountpoint.clone(), masked.to_owned());
+                return Err(ViewError::HiddenWorkspace { workspace, masked });
+            }
+        }
         let mut caveats = Vec::new();
         let (root, mut parts) = match self.rights {
             Rights::Root => (Root::FirstPart, self.whole_mounts(&mounts, &mut hiding, &mut caveats)?),
@@ -78,7 +83,7 @@ impl Planner {
             }
         };
         if let Some(frozen) = ask.frozen {
-            self.frozen_parts(frozen, &mounts, &mut parts)?;
+            self.frozen_parts(frozen, &mounts, &hiding, &mut parts)?;
         }
         for (place, part) in parts.iter_mut().enumerate() {
             part.name = place.to_string();
@@ -108,39 +113,6 @@ impl Planner {
             disk_kind: ask.disk_kind,
         };
         Ok((plan, masked, caveats))
-    }
-
-    fn hide(&self, ask: &Ask<'_>) -> (Hiding, Vec<Masked>) {
-        let mut hiding = Hiding::default();
-        let mut masked = Vec::new();
-        for folder in EMPTY {
-            hiding.empty(Path::new(folder));
-        }
-        let callers = ask.request.context.home().map_or_else(own_home, |home| Some(home.to_owned()));
-        let lifted: Vec<PathBuf> =
-            ask.request.unmask.iter().filter_map(|lifted| expand(lifted, callers.as_deref())).collect();
-        let homes: Vec<Home> = homes(callers.as_deref()).into_iter().map(Home::read).collect();
-        let mut folders = RealFolders::default();
-        for Place { mask, path, may_exist } in self.masks.paths.iter().flat_map(|mask| places(mask, &homes)) {
-            if lifted.iter().any(|lifted| path.starts_with(lifted)) || hiding.covers(&path) {
-                continue;
-            }
-            if may_exist && let Ok(stat) = fs::symlink_metadata(&path) {
-                masked.push(Masked { path: path.clone().into(), reason: mask.reason.clone() });
-                if let Some(real) = folders.real(&path, &stat)
-                    && real != path
-                {
-                    hiding.absent(&real);
-                }
-            }
-            hiding.absent(&path);
-        }
-        hiding.absent(&self.home);
-        for part in ask.frozen.iter().flat_map(|frozen| &frozen.parts) {
-            hiding.way_to(&part.mountpoint);
-        }
-        put_resolver(&mut hiding);
-        (hiding, masked)
     }
 
     /// Root: one overlay per real mount.
@@ -221,10 +193,17 @@ impl Planner {
         &self,
         frozen: &Frozen,
         mounts: &[Mount],
+        hiding: &Hiding,
         parts: &mut Vec<Part>,
     ) -> Result<(), ViewError> {
         for layer in &frozen.parts {
             let mut lowers: Vec<Lower> = Vec::new();
+            // The capture is shared by sandboxes of which each may see something else, and what is read live in it is
+            // not ours, so secrets at fixed paths are hidden from above. Here they are hidden even if git tracks them.
+            let hidden = hiding.absent_in(&layer.mountpoint, Path::new(FROZEN_ROOT));
+            if !hidden.is_empty() {
+                lowers.push(Lower::Hide(hidden));
+            }
             for path in &layer.layers {
                 let inside = path.strip_prefix(&self.home);
                 lowers.push(match inside {
@@ -247,21 +226,6 @@ impl Planner {
     }
 }
 
-/// Where folders really are, asked once for each.
-#[derive(Default)]
-struct RealFolders(HashMap<PathBuf, Option<PathBuf>>);
-
-impl RealFolders {
-    fn real(&mut self, path: &Path, stat: &fs::Metadata) -> Option<PathBuf> {
-        if stat.is_symlink() {
-            return fs::canonicalize(path).ok();
-        }
-        let (folder, name) = (path.parent()?, path.file_name()?);
-        let known = self.0.entry(folder.to_owned()).or_insert_with(|| fs::canonicalize(folder).ok());
-        Some(known.as_ref()?.join(name))
-    }
-}
-
 fn machine(mounts: &[Mount], path: &Path) -> Result<Lower, ViewError> {
     let no_mount = || ViewError::NoMount { path: path.to_owned() };
     let mount = mounts::mount_of(mounts, path).ok_or_else(no_mount)?;
@@ -276,104 +240,6 @@ fn is_empty_for_good(point: &Path) -> bool {
     read_only && fs::read_dir(point).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// A home, and what is in it: most masks name what is in none, and reading it once is cheaper than to ask for each.
-struct Home {
-    path: PathBuf,
-    /// None: that cannot be told.
-    names: Option<HashSet<OsString>>,
-}
-
-impl Home {
-    fn read(path: PathBuf) -> Self {
-        let names =
-            fs::read_dir(&path).and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
-        Self { path, names: names.ok() }
-    }
-
-    fn may_hold(&self, inside: &str) -> bool {
-        let first = Path::new(inside).iter().next().unwrap_or_default();
-        self.names.as_ref().is_none_or(|names| names.contains(first))
-    }
-}
-
-/// Where a mask hides something.
-struct Place<'a> {
-    mask: &'a PathMask,
-    path: PathBuf,
-    may_exist: bool,
-}
-
-/// In every home, if it names one.
-fn places<'a>(mask: &'a PathMask, homes: &[Home]) -> Vec<Place<'a>> {
-    match mask.path.strip_prefix("~/") {
-        Some(inside) => {
-            let place = |home: &Home| {
-                let (path, may_exist) = (home.path.join(inside), home.may_hold(inside));
-                Place { mask, path, may_exist }
-            };
-            homes.iter().map(place).collect()
-        }
-        None => vec![Place { mask, path: PathBuf::from(&mask.path), may_exist: true }],
-    }
-}
-
-/// A path as its caller wrote it.
-fn expand(path: &str, home: Option<&Path>) -> Option<PathBuf> {
-    match path.strip_prefix("~/") {
-        Some(inside) => Some(home?.join(inside)),
-        None => path.starts_with('/').then(|| PathBuf::from(path)),
-    }
-}
-
-/// A resolver file that lies below an emptied folder (systemd-resolved's does) is put in, so that names
-/// resolve where the network allows it.
-fn put_resolver(hiding: &mut Hiding) {
-    let Ok(real) = fs::canonicalize("/etc/resolv.conf") else { return };
-    if hiding.covers(&real)
-        && let Ok(bytes) = fs::read(&real)
-        && let Ok(stat) = fs::symlink_metadata(&real)
-    {
-        hiding.put(&real, bytes, Meta::of(&stat));
-    }
-}
-
 fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use model::exec::{Text, Variable};
-
-    use super::*;
-
-    #[test]
-    fn secrets_of_ones_own_home_are_hidden_whatever_a_request_says_of_it() {
-        let store = tempfile::tempdir().unwrap();
-        let elsewhere = tempfile::tempdir_in("/var/tmp").unwrap();
-        let planner = Planner::new(store.path().to_owned(), Rights::of_this_process(), Masks::built_in());
-        let own = own_home().unwrap();
-        let hidden = |home: Option<&Path>, unmask: &[&str]| {
-            let unmask = unmask.iter().map(|path| (*path).to_owned()).collect();
-            let mut request = CreateRequest { unmask, ..Default::default() };
-            let variable = |home: &Path| Variable {
-                name: Text(b"HOME".to_vec()),
-                value: Text(home.as_os_str().as_encoded_bytes().to_vec()),
-            };
-            request.context.env = home.map(variable).into_iter().collect();
-            let ask = Ask { request: &request, frozen: None, disk_kind: DiskKind::Memory };
-            planner.hide(&ask).0
-        };
-        for home in [None, Some(elsewhere.path()), Some(Path::new("/none/such")), Some(Path::new("no/path"))]
-        {
-            let hiding = hidden(home, &[]);
-            assert!(hiding.covers(&own.join(".ssh/id_ed25519")), "{home:?}");
-            assert!(!hiding.covers(&own.join("project")), "{home:?}");
-        }
-        assert!(hidden(Some(elsewhere.path()), &[]).covers(&elsewhere.path().join(".aws")));
-        // What is lifted is the caller's own.
-        assert!(!hidden(None, &["~/.ssh"]).covers(&own.join(".ssh")));
-        let hiding = hidden(Some(elsewhere.path()), &["~/.ssh"]);
-        assert!(hiding.covers(&own.join(".ssh")) && !hiding.covers(&elsewhere.path().join(".ssh")));
-    }
 }

@@ -91,6 +91,33 @@ impl Hiding {
             .collect()
     }
 
+    /// What is absent in a frozen folder, as entries of a layer in which that folder is `inner`. What else is hidden there
+    /// does not concern it: nothing is emptied in it and nothing put in.
+    pub(super) fn absent_in(&self, folder: &Path, inner: &Path) -> Vec<Hidden> {
+        let absent = self.entries.range(folder.to_owned()..).take_while(|(path, _)| path.starts_with(folder));
+        let absent = absent.filter(|(path, kind)| *path != folder && matches!(kind, HiddenKind::Absent));
+        let mut entries = BTreeMap::new();
+        for path in absent.map(|(path, _)| path) {
+            let Ok(inside) = path.strip_prefix(folder) else { continue };
+            for (up, real) in inner.join(inside).ancestors().zip(path.ancestors()).skip(1) {
+                if !real.starts_with(folder) {
+                    break;
+                }
+                let Ok(stat) = std::fs::symlink_metadata(real) else { continue };
+                entries
+                    .entry(up.to_owned())
+                    .or_insert_with(|| HiddenKind::Through(Meta::of(&stat).timeless()));
+            }
+            entries.insert(inner.join(inside), HiddenKind::Absent);
+        }
+        entries.into_iter().map(|(path, kind)| Hidden { path, kind }).collect()
+    }
+
+    /// Is `path`, or a folder above it, absent? Then which.
+    pub(super) fn absence<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        path.ancestors().find(|up| matches!(self.entries.get(*up), Some(HiddenKind::Absent)))
+    }
+
     /// Is `path`, or a folder above it, absent or emptied?
     pub(super) fn covers(&self, path: &Path) -> bool {
         path.ancestors()

@@ -5,6 +5,7 @@
 
 mod build;
 mod hide;
+mod masked;
 pub(crate) mod mounts;
 mod plan;
 mod skeleton;

@@ -11,7 +11,9 @@ pub(super) fn page() -> String {
     let variables = masks.environment.iter().map(|mask| [format!("`{}`", mask.name), mask.reason.clone()]);
     let mut text = format!("{NOTICE}# What a sandbox is not shown\n\n");
     text += "`zeno status` lists what was hidden; `--unmask` shows a path all the same. Masked paths are never promoted.\n\n";
-    text += "## Paths\n\n`~` is the caller's home.\n\n";
+    text += "## Paths\n\n`~` is every home that zeno can read: the caller's and, for root, everybody's. They are hidden in the\n\
+             workspace as well, even if git tracks them. Not in the list: `~/.m2/settings.xml`, because Maven finds its mirrors\n\
+             nowhere else; the master password for what is encrypted in it is.\n\n";
     text += &table(["path", "reason"], paths);
     text += &format!(
         "\n## Files in the workspace\n\nHidden where git does not track them. `*` stands for any characters. Folders that git \
