@@ -303,8 +303,8 @@ mod tests {
                   Name of the sandbox
 
               --net <NET>
-                  What it may reach: none, allow:NAME[:PORT],..., allow:registries, open (all that is
-                  public), deny or host
+                  What it may reach: none, allow:NAME[:PORT],..., allow:registries, allow:NAME.zeno:PORT
+                  (another sandbox of the workspace), open (all that is public), deny or host
 
               --secret <NAME@HOST,...>
                   Keep this variable outside: inside is a placeholder, and these hosts get your value

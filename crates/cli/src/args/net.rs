@@ -8,7 +8,8 @@ use super::which::Which;
 /// Show what a sandbox may reach, or change it while it runs
 ///
 /// Rules are names with or without a port (`github.com`, `*.example.org:443`), addresses (`10.0.0.0/8`), `host:PORT`
-/// for a service of this machine, or `registries` (`registries/npm`) for where packages come from. With a path
+/// for a service of this machine, `NAME.zeno:PORT` for another sandbox of the same workspace (its own loopback; the other needs no
+/// rule, and gets no way back by it), or `registries` (`registries/npm`) for where packages come from. With a path
 /// (`api.example.org/v1/*`), methods (`GET|HEAD api.example.org`) or `+inspect` its connections are opened and each request is
 /// decided about. The last one said comes first. Connections that are not
 /// allowed any more are cut.

@@ -18,7 +18,8 @@ pub(crate) struct SandboxArgs {
     /// Name of the sandbox
     #[arg(long)]
     pub(crate) name: Option<Name>,
-    /// What it may reach: none, allow:NAME[:PORT],..., allow:registries, open (all that is public), deny or host
+    /// What it may reach: none, allow:NAME[:PORT],..., allow:registries, allow:NAME.zeno:PORT (another sandbox of the
+    /// workspace), open (all that is public), deny or host
     #[arg(long, value_name = "NET")]
     pub(crate) net: Option<Net>,
     /// Keep this variable outside: inside is a placeholder, and these hosts get your value (repeatable)

@@ -136,7 +136,7 @@ fn rule(ecosystem: Ecosystem, url: &Url) -> Option<Rule> {
     };
     let to = match to {
         Target::Host | Target::Name(_) | Target::Addresses(..) => to,
-        Target::Any | Target::Below(_) | Target::Registries(_) => return None,
+        Target::Any | Target::Below(_) | Target::Sandbox(_) | Target::Registries(_) => return None,
     };
     Some(ecosystem.rule(to, url.port))
 }

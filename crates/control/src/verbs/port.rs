@@ -6,6 +6,8 @@ use model::{Code, Problem, Sandbox};
 use tokio::net::TcpStream;
 
 use crate::control::Control;
+use crate::names::Noun;
+use crate::refusal;
 
 impl Control {
     /// The processes of a sandbox whose ports can be reached.
@@ -22,6 +24,19 @@ impl Control {
             }
             Net::None | Net::Gateway(_) => Ok((record.sandbox, seat.running.clone())),
         }
+    }
+
+    /// The processes of another sandbox of the same workspace, by its whole name.
+    pub async fn neighbour(&self, of: &Sandbox, name: &str) -> Result<Running, Problem> {
+        let (other, running) = self.reachable(name).await?;
+        if other.name.as_ref().is_none_or(|own| own.as_str() != name) {
+            return Err(refusal::not_found(Noun::Sandbox, name, &[]));
+        }
+        if of.workspace.is_none() || of.workspace != other.workspace {
+            let detail = format!("`{name}` is no sandbox of the same workspace");
+            return Err(Problem::new(Code::Refused, detail));
+        }
+        Ok(running)
     }
 
     /// Connects to a port inside.

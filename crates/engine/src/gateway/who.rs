@@ -30,11 +30,10 @@ impl Whose {
     }
 
     /// Who holds the sandbox's end of a TCP connection, among the processes below `init` (its pid out here). `None`: gone by
-    /// now, or not to be seen.
+    /// now, not to be seen, or among more than are looked through.
     pub fn connection(&self, inside: SocketAddr, outside: SocketAddr, init: i32) -> io::Result<Option<Who>> {
         let Some(inode) = self.inode(inside, outside)? else { return Ok(None) };
-        let socket = format!("socket:[{inode}]");
-        Ok(below(init).into_iter().find(|pid| holds(*pid, &socket)).and_then(describe))
+        Ok(Search::new(MOST).holder(init, &format!("socket:[{inode}]")).and_then(describe))
     }
 
     fn inode(&self, inside: SocketAddr, outside: SocketAddr) -> io::Result<Option<u32>> {
@@ -74,38 +73,61 @@ fn padded(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// The processes of a sandbox: all came from its init. By the kernel's lists of children, so that it does not matter how many
-/// others there are on the machine; a kernel without these lists is asked for everybody.
-fn below(init: i32) -> Vec<i32> {
-    let mut found = vec![init];
-    let mut next = 0;
-    while let Some(pid) = found.get(next).copied() {
-        next += 1;
-        match children(pid) {
-            Ok(children) => found.extend(children),
-            Err(_) if pid == init => return tree::family(init),
-            // It ended meanwhile, and its children are init's now, or ended, too.
-            Err(_) => {}
-        }
+/// A walk through what a sandbox's processes hold, of so many steps: it can make as many of them as it likes.
+struct Search {
+    left: usize,
+}
+
+impl Search {
+    fn new(steps: usize) -> Self {
+        Self { left: steps }
     }
-    found
+
+    /// Among the processes of a sandbox: all came from its init. By the kernel's lists of children, so that it does not matter how
+    /// many others there are on the machine; a kernel without these lists is asked for everybody.
+    fn holder(&mut self, init: i32, socket: &str) -> Option<i32> {
+        let mut known = vec![init];
+        let mut next = 0;
+        while let Some(pid) = known.get(next).copied().filter(|_pid| self.left > 0) {
+            next += 1;
+            if self.holds(pid, socket) {
+                return Some(pid);
+            }
+            match children(pid) {
+                Ok(children) => known.extend(children.into_iter().take(self.left)),
+                Err(_) if pid == init => {
+                    known.extend(tree::family(init).into_iter().filter(|pid| *pid != init))
+                }
+                // It ended meanwhile, and its children are init's now, or ended, too.
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    /// A process that ended meanwhile, or whose descriptors we may not see, holds nothing.
+    fn holds(&mut self, pid: i32, socket: &str) -> bool {
+        self.left = self.left.saturating_sub(1);
+        let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+        for entry in descriptors.take(self.left) {
+            self.left -= 1;
+            let link = entry.and_then(|entry| fs::read_link(entry.path()));
+            if link.is_ok_and(|link| link.as_os_str().as_bytes() == socket.as_bytes()) {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 fn children(pid: i32) -> io::Result<Vec<i32>> {
     let mut children = Vec::new();
     // Each thread has those that it made.
-    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))?.take(THREADS) {
         let list = fs::read_to_string(thread?.path().join("children"))?;
         children.extend(list.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
     }
     Ok(children)
-}
-
-/// A process that ended meanwhile, or whose descriptors we may not see, holds nothing.
-fn holds(pid: i32, socket: &str) -> bool {
-    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    let mut links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    links.any(|link| link.as_os_str().as_bytes() == socket.as_bytes())
 }
 
 fn describe(pid: i32) -> Option<Who> {
@@ -117,3 +139,27 @@ fn describe(pid: i32) -> Option<Who> {
 }
 
 const BY_FAMILY: u16 = 20;
+/// Processes and descriptors that are looked at: some tens of milliseconds, and far more than any work has.
+const MOST: usize = 1 << 14;
+/// Of one process.
+const THREADS: usize = 1 << 10;
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_walk_through_many_descriptors_has_an_end() {
+        let (held, _other) = UnixStream::pair().unwrap();
+        let own = std::process::id() as i32;
+        let socket = fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd())).unwrap();
+        let socket = socket.to_str().unwrap();
+        assert_eq!(Search::new(MOST).holder(own, socket), Some(own));
+        // Three of them are always there before it: the streams of this process.
+        let mut short = Search::new(3);
+        assert_eq!((short.holder(own, socket), short.left), (None, 0));
+    }
+}

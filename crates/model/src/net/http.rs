@@ -40,19 +40,23 @@ pub struct Ask<'a> {
     pub path: &'a str,
 }
 
+/// One server would read the path of a request so, and another otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ambiguous;
+
 impl Policy {
     /// Are the requests of this connection looked at?
     #[must_use]
     pub fn inspects(&self, attempt: Attempt<'_>) -> bool {
         let has_secret =
             attempt.name.is_some_and(|name| self.secrets.iter().any(|secret| secret.is_for(name)));
-        has_secret || self.meant(attempt).any(|rule| rule.inspect.is_some())
+        has_secret || self.meant(attempt).any(Rule::opens)
     }
 
     /// Is there anything for which connections have to be opened?
     #[must_use]
     pub fn may_inspect(&self) -> bool {
-        !self.secrets.is_empty() || self.rules.iter().any(|rule| rule.inspect.is_some())
+        !self.secrets.is_empty() || self.rules.iter().any(Rule::opens)
     }
 
     /// Decides about one request of a connection that is inspected.
@@ -62,26 +66,40 @@ impl Policy {
         if connection.verdict == Verdict::Deny {
             return connection;
         }
-        let path = plain(ask.path);
-        let by_path = |rule: &Rule| rule.inspect.as_ref().is_some_and(|inspect| inspect.path.is_some());
-        let Some(path) = path.or_else(|| (!self.meant(attempt).any(by_path)).then(|| ask.path.to_owned()))
-        else {
-            let rule = "its path can be read in more than one way".to_owned();
-            return Decision { verdict: Verdict::Deny, rule };
-        };
-        let ask = Ask { path: &path, ..ask };
-        match self.meant(attempt).find(|rule| rule.inspect.as_ref().is_none_or(|own| own.means(ask))) {
-            Some(rule) => Decision { verdict: rule.verdict, rule: rule.to_string() },
-            None if self.otherwise == Otherwise::Public => connection,
-            None => Decision {
+        match self.about_request(attempt, ask) {
+            Ok(Some(rule)) => Decision { verdict: rule.verdict, rule: rule.to_string() },
+            Ok(None) if self.otherwise == Otherwise::Public => connection,
+            Ok(None) => Decision {
                 verdict: Verdict::Deny,
                 rule: format!("nothing allows {} of this path", ask.method),
+            },
+            Err(Ambiguous) => Decision {
+                verdict: Verdict::Deny,
+                rule: "its path can be read in more than one way".to_owned(),
             },
         }
     }
 
+    /// The rule that decides about a request, if there is one.
+    pub(super) fn about_request<'a>(
+        &'a self,
+        attempt: Attempt<'a>,
+        ask: Ask<'_>,
+    ) -> Result<Option<&'a Rule>, Ambiguous> {
+        let by_path = |rule: &Rule| rule.inspect.as_ref().is_some_and(|inspect| inspect.path.is_some());
+        let path = match plain(ask.path) {
+            Some(path) => path,
+            None if self.meant(attempt).any(by_path) => return Err(Ambiguous),
+            None => ask.path.to_owned(),
+        };
+        let ask = Ask { path: &path, ..ask };
+        let means =
+            |rule: &&Rule| rule.inspect.as_ref().is_none_or(|inspect| inspect.means(ask, rule.verdict));
+        Ok(self.meant(attempt).find(means))
+    }
+
     /// The rules that can be about a connection's requests: all up to the first that means every one.
-    fn meant<'a>(&'a self, attempt: Attempt<'a>) -> impl Iterator<Item = &'a Rule> {
+    pub(super) fn meant<'a>(&'a self, attempt: Attempt<'a>) -> impl Iterator<Item = &'a Rule> {
         let mut is_over = false;
         self.rules.iter().filter(move |rule| rule.is_about(attempt)).take_while(move |rule| {
             let goes_on = !is_over;
@@ -98,8 +116,13 @@ impl Inspect {
         !self.methods.is_empty() || self.path.is_some()
     }
 
-    fn means(&self, ask: Ask<'_>) -> bool {
-        (self.methods.is_empty() || self.methods.iter().any(|method| method.0 == ask.method))
+    /// Methods are told apart by their case, and there are servers that do not: what is denied is denied in every spelling.
+    fn means(&self, ask: Ask<'_>, verdict: Verdict) -> bool {
+        let is_method = |method: &Method| match verdict {
+            Verdict::Allow => method.0 == ask.method,
+            Verdict::Deny => method.0.eq_ignore_ascii_case(ask.method),
+        };
+        (self.methods.is_empty() || self.methods.iter().any(is_method))
             && self.path.as_ref().is_none_or(|path| glob(path.0.as_bytes(), ask.path.as_bytes()))
     }
 }

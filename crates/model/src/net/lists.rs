@@ -1,14 +1,14 @@
 //! Lists of what may and what may not be reached, as E2B's network settings have them (`allowOut`, `denyOut`,
 //! `allow_internet_access`), expressed by the one [`Policy`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Net;
 use super::policy::{BadRule, Otherwise, Policy, Rule};
 use super::target::Target;
 
 /// Names, patterns of names, addresses and ranges of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Lists {
     /// Come before what is denied.
@@ -19,25 +19,29 @@ pub struct Lists {
     pub internet: Option<bool>,
 }
 
-impl Lists {
-    /// The policy that says the same. `host` and the set `registries` are zeno's words and mean nothing there.
-    pub fn net(&self) -> Result<Net, BadRule> {
+/// The policy that says the same. `host`, sandboxes and the set `registries` are zeno's words and mean nothing there.
+impl TryFrom<&Lists> for Policy {
+    type Error = BadRule;
+
+    fn try_from(lists: &Lists) -> Result<Self, BadRule> {
         let rule = |text: &String, verdict: fn(&str) -> Result<Rule, BadRule>| {
             let text = if text == EVERYTHING { "*" } else { text };
             let rule = verdict(text)?;
             match rule.to {
-                Target::Host | Target::Registries(_) => Err(BadRule::Foreign { text: text.to_owned() }),
+                Target::Host | Target::Sandbox(_) | Target::Registries(_) => {
+                    Err(BadRule::Foreign { text: text.to_owned() })
+                }
                 Target::Any | Target::Name(_) | Target::Below(_) | Target::Addresses(..) => Ok(rule),
             }
         };
-        let allowed = self.allow_out.iter().map(|text| rule(text, Rule::allowing));
-        let denied = self.deny_out.iter().map(|text| rule(text, Rule::denying));
+        let allowed = lists.allow_out.iter().map(|text| rule(text, Rule::allowing));
+        let denied = lists.deny_out.iter().map(|text| rule(text, Rule::denying));
         let rules: Vec<Rule> = allowed.chain(denied).collect::<Result<_, _>>()?;
-        let otherwise = match self.internet {
+        let otherwise = match lists.internet {
             Some(false) => Otherwise::Deny,
             Some(true) | None => Otherwise::Public,
         };
-        Ok(Net::Gateway(Policy { otherwise, rules, secrets: Vec::new() }))
+        Ok(Self { otherwise, rules, secrets: Vec::new() })
     }
 }
 
@@ -52,7 +56,7 @@ mod tests {
     #[track_caller]
     fn policy(json: &str) -> Policy {
         let lists: Lists = serde_json::from_str(json).unwrap();
-        lists.net().unwrap().policy().unwrap().clone()
+        Policy::try_from(&lists).unwrap()
     }
 
     fn may(policy: &Policy, name: Option<&str>, address: &str) -> bool {
@@ -87,9 +91,9 @@ mod tests {
 
     #[test]
     fn words_of_ours_and_what_is_no_destination_are_refused() {
-        for text in ["host", "registries", "registries/npm", "a b", ""] {
+        for text in ["host", "b.zeno", "registries", "registries/npm", "a b", ""] {
             let lists = Lists { allow_out: vec![text.to_owned()], ..Lists::default() };
-            assert!(lists.net().is_err(), "{text}");
+            assert!(Policy::try_from(&lists).is_err(), "{text}");
         }
     }
 }

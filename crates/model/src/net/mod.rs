@@ -3,6 +3,7 @@
 //! Closed, open to everything the host reaches, or through the gateway, which decides by a [`Policy`].
 
 mod address;
+mod answer;
 mod http;
 mod lists;
 mod policy;
@@ -18,12 +19,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use address::{Reach, reach};
+pub use answer::Answer;
 pub use http::{Ask, BadHttp, Inspect, Method, PathPattern};
 pub use lists::Lists;
 pub use policy::{Attempt, BadRule, Decision, Otherwise, Policy, Ports, Rule, Verdict};
 pub use registries::{BadEcosystem, Ecosystem, REGISTRIES};
 pub use secret::{BadSecret, NewSecret, Secret, SecretFor, SecretValue};
-pub use target::{BadTarget, HOST, Target};
+pub use target::{BadTarget, HOST, Target, is_ours, sandbox};
 
 /// What the gateway is called inside, for tools that insist on an HTTP proxy.
 pub const PROXY: &str = "zeno.proxy";

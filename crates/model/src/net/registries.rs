@@ -62,7 +62,7 @@ impl Ecosystem {
     pub fn rule(self, to: Target, port: u16) -> Rule {
         let ports = vec![Ports { first: port, last: port }];
         let set = Some(format!("{REGISTRIES}/{self}"));
-        Rule { to, ports, verdict: Verdict::Allow, private: true, set, inspect: None }
+        Rule { to, ports, verdict: Verdict::Allow, private: true, set, inspect: None, answer: None }
     }
 }
 

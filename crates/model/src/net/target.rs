@@ -1,16 +1,18 @@
 //! What a rule is about: a name, a pattern of names, addresses, or this machine itself.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::registries::{Ecosystem, REGISTRIES};
+use crate::id::Name;
 
 /// `github.com`, `*.example.org` (names below it, not itself), `10.0.0.0/8`, `192.0.2.7`, `host` (services of this
-/// machine's loopback), `registries` or one ecosystem of it (`registries/npm`), or `*` (every name and address).
+/// machine's loopback), `NAME.zeno` (a sandbox of the same workspace), `registries` or one ecosystem of it
+/// (`registries/npm`), or `*` (every name and address but `host` and sandboxes).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -18,6 +20,8 @@ pub enum Target {
     Any,
     /// This machine.
     Host,
+    /// Another sandbox of the same workspace. A rule that names it is how that is declared.
+    Sandbox(Name),
     /// In lower case, without a dot at its end.
     Name(String),
     /// Every name that ends in a dot and this.
@@ -29,15 +33,18 @@ pub enum Target {
 }
 
 impl Target {
-    /// Is this name meant? `host` means the machine, whatever else may have that name.
+    /// Is this name meant? `host` means the machine and `NAME.zeno` a sandbox, whatever else may have that name: no pattern
+    /// holds them.
     #[must_use]
     pub fn names(&self, name: &str) -> bool {
         match self {
-            Self::Any => name != HOST,
+            Self::Any => !is_ours(name),
             Self::Host => name == HOST,
+            Self::Sandbox(own) => sandbox(name) == Some(own.as_str()),
             Self::Name(own) => own == name,
             Self::Below(own) => {
-                name.strip_suffix(own.as_str()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+                let rest = name.strip_suffix(own.as_str()).filter(|_rest| !is_ours(name));
+                rest.is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
             }
             Self::Addresses(..) | Self::Registries(_) => false,
         }
@@ -58,16 +65,48 @@ impl Target {
             _ => false,
         }
     }
+
+    /// The first and the last of the addresses that it is written as. None: it is not.
+    pub(super) fn span(&self) -> Option<(IpAddr, IpAddr)> {
+        let Self::Addresses(own, bits) = self else { return None };
+        Some(match own {
+            IpAddr::V4(own) => {
+                let rest = u32::MAX.checked_shr((*bits).into()).unwrap_or(0);
+                let own = own.to_bits();
+                (Ipv4Addr::from_bits(own & !rest).into(), Ipv4Addr::from_bits(own | rest).into())
+            }
+            IpAddr::V6(own) => {
+                let rest = u128::MAX.checked_shr((*bits).into()).unwrap_or(0);
+                let own = own.to_bits();
+                (Ipv6Addr::from_bits(own & !rest).into(), Ipv6Addr::from_bits(own | rest).into())
+            }
+        })
+    }
 }
 
 /// What a sandbox calls the machine it runs on.
 pub const HOST: &str = "host";
+/// What the names of sandboxes end in, inside. No name outside ends so: it is no top-level domain, and is never looked up.
+const SANDBOXES: &str = "zeno";
+
+/// The sandbox that a name inside stands for, by its own name.
+#[must_use]
+pub fn sandbox(name: &str) -> Option<&str> {
+    name.strip_suffix(SANDBOXES)?.strip_suffix('.')
+}
+
+/// Is it a name of ours, for this machine or a sandbox on it? It leads nowhere else, and who answers there goes by any name.
+#[must_use]
+pub fn is_ours(name: &str) -> bool {
+    name == HOST || name == SANDBOXES || sandbox(name).is_some()
+}
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("*"),
             Self::Host => f.write_str(HOST),
+            Self::Sandbox(name) => write!(f, "{name}.{SANDBOXES}"),
             Self::Name(name) => f.write_str(name),
             Self::Below(name) => write!(f, "*.{name}"),
             Self::Addresses(address, bits) if *bits == width(*address) => write!(f, "{address}"),
@@ -109,8 +148,13 @@ impl FromStr for Target {
             return Err(bad());
         }
         Ok(match (below, name.as_str()) {
-            (true, _) => Self::Below(name),
             (false, HOST) => Self::Host,
+            (false, own) if is_ours(own) => {
+                let sandbox = sandbox(own).and_then(|own| own.parse().ok());
+                Self::Sandbox(sandbox.ok_or_else(bad)?)
+            }
+            (true, own) if is_ours(own) && own != HOST => return Err(bad()),
+            (true, _) => Self::Below(name),
             (false, _) => Self::Name(name),
         })
     }
@@ -144,7 +188,7 @@ impl From<Target> for String {
 
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{text}` is no destination: write a name, `*.name`, an address, `address/bits`, `host`, `registries`, `registries/ECOSYSTEM` or `*`"
+    "`{text}` is no destination: write a name, `*.name`, an address, `address/bits`, `host`, `SANDBOX.zeno`, `registries`, `registries/ECOSYSTEM` or `*`"
 )]
 pub struct BadTarget {
     text: String,
@@ -163,6 +207,19 @@ mod tests {
         assert!(!names("*.example.org", "example.org") && !names("*.example.org", ".example.org"));
         assert!(!names("*.example.org", "evil-example.org"));
         assert!(names("*", "anything.at.all") && !names("*", "host") && names("host", "host"));
+    }
+
+    #[test]
+    fn a_sandbox_is_meant_by_its_name_only() {
+        let names = |target: &str, name: &str| target.parse::<Target>().unwrap().names(name);
+        assert_eq!("B.zeno.".parse::<Target>().unwrap(), Target::Sandbox("b".parse().unwrap()));
+        assert_eq!("a.b.zeno".parse::<Target>().unwrap().to_string(), "a.b.zeno");
+        assert!(names("b.zeno", "b.zeno") && !names("b.zeno", "a.b.zeno") && !names("b.zeno", "b"));
+        assert!(!names("*", "b.zeno") && !names("b.zeno", "b.zeno.example") && !names("b.zeno", ".zeno"));
+        assert!(!is_ours("zeno.proxy") && !is_ours("bzeno") && !is_ours("b.zeno.example"));
+        for text in ["zeno", "*.zeno", "*.b.zeno", "-b.zeno", "sbaaaaaaaaaaaa.zeno"] {
+            assert!(text.parse::<Target>().is_err(), "{text}");
+        }
     }
 
     #[test]

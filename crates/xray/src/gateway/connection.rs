@@ -1,20 +1,20 @@
 //! One TCP connection of a sandbox: where it wants to go, whether it may, and the way there.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use model::net::{Attempt, Decision, HOST, PROXY, Policy, Verdict};
+use model::net::{PROXY, Verdict};
 use model::request::{End, Protocol, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::names::Lookup;
 use super::outlet::Outlet;
 use super::proxy;
-use super::relay::{self, Flow};
+use super::relay::{self, First, Flow, Line};
+use super::way::{Way, find};
 use super::{dns, inspect};
 
 /// Serves it to its end, and puts it on record.
@@ -39,87 +39,6 @@ pub(super) async fn serve(outlet: &Arc<Outlet>, inside: TcpStream, peer: SocketA
     go(outlet, inside, request, &way).await;
 }
 
-/// Where a connection may go.
-pub(super) struct Way {
-    pub(super) decision: Decision,
-    /// Those that are allowed, or else those that were looked at.
-    pub(super) addresses: Vec<SocketAddr>,
-    /// Its requests are looked at.
-    pub(super) is_inspected: bool,
-}
-
-impl Way {
-    pub(super) fn first(&self) -> Option<IpAddr> {
-        self.addresses.first().map(SocketAddr::ip)
-    }
-}
-
-/// Finds the addresses of a destination, and which of them may be reached. Exactly those are dialled: what a name leads to a
-/// moment later does not matter.
-pub(super) async fn find(outlet: &Outlet, name: Option<&str>, destination: SocketAddr) -> Way {
-    let port = destination.port();
-    let policy = outlet.policy();
-    let denied = |rule: &str| Way {
-        decision: Decision { verdict: Verdict::Deny, rule: rule.to_owned() },
-        addresses: Vec::new(),
-        is_inspected: false,
-    };
-    let addresses = match name {
-        None => vec![destination.ip()],
-        Some(HOST) => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
-        Some(name) => {
-            let decision = policy.decide(Attempt { name: Some(name), address: None, port });
-            if decision.verdict == Verdict::Deny {
-                return Way { decision, addresses: Vec::new(), is_inspected: false };
-            }
-            match outlet.names().look_up(name).await {
-                Lookup::Addresses(addresses) => addresses,
-                Lookup::Nothing => return denied("the name leads nowhere"),
-                Lookup::Failed(error) => return denied(&format!("the name could not be looked up: {error}")),
-            }
-        }
-    };
-    let decide = |address: &IpAddr| decide(&policy, Attempt { name, address: Some(*address), port });
-    let decisions: Vec<Decision> = addresses.iter().map(decide).collect();
-    let socket = |address: &IpAddr| SocketAddr::new(*address, port);
-    let allowed = addresses.iter().zip(&decisions).filter(|(_, decision)| decision.verdict == Verdict::Allow);
-    let allowed: Vec<(SocketAddr, Decision)> =
-        allowed.map(|(address, decision)| (socket(address), decision.clone())).collect();
-    match (allowed.first(), decisions.first()) {
-        (Some((first, decision)), _) => Way {
-            is_inspected: policy.inspects(Attempt { name, address: Some(first.ip()), port }),
-            decision: decision.clone(),
-            addresses: allowed.iter().map(|(address, _)| *address).collect(),
-        },
-        (None, Some(decision)) => Way {
-            decision: decision.clone(),
-            addresses: addresses.iter().map(socket).collect(),
-            is_inspected: false,
-        },
-        (None, None) => denied("the name leads nowhere"),
-    }
-}
-
-/// As the policy says, which cannot know the addresses of this machine.
-pub(super) fn decide(policy: &Policy, attempt: Attempt<'_>) -> Decision {
-    let decision = policy.decide(attempt);
-    let is_own = || attempt.name != Some(HOST) && attempt.address.is_some_and(is_own);
-    if decision.verdict == Verdict::Allow && is_own() { policy.decide_own(attempt) } else { decision }
-}
-
-/// Would this machine talk to itself? Whoever is its own peer needs no other address. No packet is sent.
-fn is_own(address: IpAddr) -> bool {
-    let address = address.to_canonical();
-    let any: IpAddr =
-        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let own = UdpSocket::bind((any, 0)).and_then(|socket| {
-        socket.connect((address, DNS_PORT))?;
-        socket.local_addr()
-    });
-    // What cannot be routed cannot be dialled either.
-    own.is_ok_and(|own| own.ip() == address)
-}
-
 /// Goes there, if it may.
 async fn go(outlet: &Arc<Outlet>, inside: TcpStream, request: Request, way: &Way) {
     let may = request.verdict == Verdict::Allow;
@@ -136,7 +55,7 @@ async fn go(outlet: &Arc<Outlet>, inside: TcpStream, request: Request, way: &Way
     }
     let (began, flow) = (Instant::now(), Arc::new(Flow::default()));
     let error = if way.is_inspected {
-        inspect::serve(outlet, &request, (Vec::new(), inside), way.addresses.clone(), &flow).await
+        inspect::serve(outlet, &request, (Vec::new(), inside), way.exit.clone(), &flow).await
     } else {
         pass_on(outlet, &mut request, inside, way, &flow).await
     };
@@ -169,35 +88,20 @@ async fn pass_on(
     way: &Way,
     flow: &Flow,
 ) -> Option<relay::Stop> {
-    match dial(&way.addresses).await {
+    match way.exit.dial().await {
         Ok(outside) => {
             if let Err(error) = inside.set_nodelay(true) {
                 tracing::debug!(%error, "small answers wait for each other");
             }
-            request.address = outside.peer_addr().ok().map(|address| address.ip());
-            relay::relay(outlet, request, inside, outside, flow).await
+            request.address = way.exit.reached(&outside);
+            let line = Line { inside, outside, first: First::Listen, service: way.exit.service() };
+            relay::relay(outlet, request, line, flow).await
         }
         Err(error) => {
             reset(&inside);
             Some(relay::Stop::Failed(error))
         }
     }
-}
-
-/// Tries one after the other.
-pub(super) async fn dial(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
-    let mut last = io::Error::from(io::ErrorKind::NotFound);
-    for address in addresses.iter().take(ATTEMPTS) {
-        match tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => {
-                stream.set_nodelay(true)?;
-                return Ok(stream);
-            }
-            Ok(Err(error)) => last = error,
-            Err(_elapsed) => last = io::ErrorKind::TimedOut.into(),
-        }
-    }
-    Err(last)
 }
 
 /// The other side sees at once that nobody is there.
@@ -228,8 +132,6 @@ async fn answer_questions(outlet: &Arc<Outlet>, mut inside: TcpStream) {
 }
 
 const DNS_PORT: u16 = 53;
-/// Of a name with many addresses.
-const ATTEMPTS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Over one connection.
 const QUESTIONS: usize = 1000;

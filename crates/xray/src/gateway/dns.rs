@@ -6,7 +6,7 @@
 use hickory_resolver::proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_resolver::proto::rr::rdata::{A, AAAA};
 use hickory_resolver::proto::rr::{DNSClass, RData, Record, RecordType};
-use model::net::{HOST, PROXY, Verdict};
+use model::net::{PROXY, Verdict, is_ours};
 use model::request::Protocol;
 
 use super::book;
@@ -59,7 +59,8 @@ async fn decide(outlet: &Outlet, query: &Query) -> Result<Vec<Record>, ResponseC
             return Err(ResponseCode::Refused);
         }
     }
-    if name != HOST && name != PROXY {
+    let exists_here = is_ours(name) || name == PROXY || outlet.policy().answers(name);
+    if !exists_here {
         match outlet.names().look_up(name).await {
             Lookup::Addresses(_) => {}
             Lookup::Nothing => return Err(ResponseCode::NXDomain),

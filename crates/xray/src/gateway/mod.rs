@@ -11,9 +11,13 @@ mod inspect;
 mod names;
 mod opening;
 mod outlet;
+mod pass;
 mod proxy;
+mod recent;
 mod relay;
 mod room;
+mod turn;
+mod way;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -24,7 +28,7 @@ use control::{Control, Requests};
 use model::given::{Given, GivenName};
 use model::net::Policy;
 use model::request::{NetChange, Request};
-use model::{Problem, Sandbox, SandboxId};
+use model::{Code, Problem, Sandbox, SandboxId};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
@@ -52,6 +56,8 @@ struct Inner {
     ports: Ports,
     /// What the sandboxes that are served may reach.
     policies: Mutex<HashMap<SandboxId, watch::Sender<Arc<Policy>>>>,
+    /// Held from when a policy is read from the record to when it holds.
+    holding: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -75,9 +81,10 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         let names = Names::new(resolver)?;
         let recorder = Recorder::new(control.clone());
-        let (trust, room, policies) = (Trust::new(trust)?, Room::make(), Mutex::default());
-        let ports = Ports::new(control.clone());
-        let gateway = Self(Arc::new(Inner { control, names, recorder, ports, room, trust, policies }));
+        let (trust, room, ports) = (Trust::new(trust)?, Room::make(), Ports::new(control.clone()));
+        let (policies, holding) = Default::default();
+        let inner = Inner { control, names, recorder, ports, room, trust, policies, holding };
+        let gateway = Self(Arc::new(inner));
         // Before those that are there already are looked at, so that none falls between.
         let seated = gateway.0.control.seated();
         tokio::spawn(gateway.clone().attend(seated));
@@ -86,8 +93,18 @@ impl Gateway {
 
     /// Changes what a sandbox may reach, at once: connections that are not allowed any more are cut.
     pub async fn change(&self, which: &str, change: &NetChange) -> Result<Sandbox, Problem> {
+        let (gateway, which, change) = (self.clone(), which.to_owned(), change.clone());
+        // Whoever asked may leave in the middle: what is written must hold.
+        let changed = tokio::spawn(async move { gateway.change_and_hold(&which, &change).await }).await;
+        changed.map_err(|error| Problem::from_error(Code::Internal, &error))?
+    }
+
+    async fn change_and_hold(&self, which: &str, change: &NetChange) -> Result<Sandbox, Problem> {
         let sandbox = self.0.control.change_net(which, change).await?;
-        if let (Some(policy), Some(live)) = (sandbox.net.policy(), self.policies().get(&sandbox.id)) {
+        let _holding = self.0.holding.lock().await;
+        // Read again: of two changes at once, the one that is written last is the one that holds.
+        let written = self.0.control.get(&sandbox.id.to_string()).await?;
+        if let (Some(policy), Some(live)) = (written.net.policy(), self.policies().get(&sandbox.id)) {
             live.send_replace(Arc::new(policy.clone()));
         }
         Ok(sandbox)
@@ -149,9 +166,13 @@ impl Gateway {
             }
         };
         let Some((sandbox, sockets)) = found else { return };
-        let Some(policy) = sandbox.net.policy() else { return };
-        let policy = watch::Sender::new(Arc::new(policy.clone()));
-        self.policies().insert(id, policy.clone());
+        let policy = match self.hold(id).await {
+            Ok(policy) => policy,
+            Err(problem) => {
+                tracing::warn!(sandbox = %id, %problem, "the gateway cannot serve a sandbox");
+                return;
+            }
+        };
         let served = Outlet::new(&self.0, &sandbox, sockets, policy.subscribe()).await;
         match served {
             Ok((outlet, sockets)) => outlet.serve(sockets).await,
@@ -162,6 +183,16 @@ impl Gateway {
         if policies.get(&id).is_some_and(|current| current.same_channel(&policy)) {
             policies.remove(&id);
         }
+    }
+
+    /// What a sandbox may reach, from now on as every change has it.
+    async fn hold(&self, id: SandboxId) -> Result<watch::Sender<Arc<Policy>>, Problem> {
+        let _holding = self.0.holding.lock().await;
+        let sandbox = self.0.control.get(&id.to_string()).await?;
+        let policy = sandbox.net.policy().cloned().unwrap_or_default();
+        let policy = watch::Sender::new(Arc::new(policy));
+        self.policies().insert(id, policy.clone());
+        Ok(policy)
     }
 
     fn policies(&self) -> MutexGuard<'_, HashMap<SandboxId, watch::Sender<Arc<Policy>>>> {

@@ -1,17 +1,19 @@
 //! One sandbox's way out: its sockets, its policy, the names it knows.
 
-use std::collections::HashSet;
+mod told;
+
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use engine::gateway::{Pair, Refused, RefusedReader, Sockets, Whose};
-use jiff::Timestamp;
-use model::net::{Policy, SecretValue, Verdict};
-use model::request::{Process, Protocol, Request};
-use model::{Code, Name, Problem, Sandbox, SandboxId};
+use backends::native::Running;
+use control::Control;
+use engine::gateway::{Pair, RefusedReader, Sockets, Whose};
+use model::net::{Policy, SecretValue};
+use model::request::Process;
+use model::{Code, Problem, Sandbox, SandboxId};
 use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::{Semaphore, watch};
@@ -20,19 +22,21 @@ use tokio::task::JoinSet;
 use super::book::{Book, Given};
 use super::inspect::{SignError, Signer, Trust};
 use super::names::Names;
+use super::recent::Recent;
+use super::relay::Cut;
 use super::room::Room;
+use super::turn::Turn;
 use super::{Inner, connection, dns};
 use crate::recorder::Recorder;
 
 #[derive(Debug)]
 pub(super) struct Outlet {
     gateway: Arc<Inner>,
-    id: SandboxId,
-    name: Option<Name>,
+    /// As it was when it was seated; what it may reach is in `policy`.
+    sandbox: Sandbox,
     policy: watch::Receiver<Arc<Policy>>,
     book: tokio::sync::Mutex<Book>,
-    /// One question at a time.
-    whose: Mutex<Whose>,
+    whose: Turn<Whose>,
     /// Init's, as this machine counts.
     pid: i32,
     has_ipv6: bool,
@@ -40,17 +44,10 @@ pub(super) struct Outlet {
     signer: Option<Signer>,
     /// Connections at once.
     room: Arc<Semaphore>,
-    /// What was refused within the last second: the same again is the same attempt.
-    recent: Mutex<Recent>,
+    recent: Recent,
+    /// Its processes are gone.
+    is_gone: watch::Sender<bool>,
 }
-
-#[derive(Debug)]
-struct Recent {
-    since: Instant,
-    known: HashSet<Attempted>,
-}
-
-type Attempted = (Protocol, Option<String>, Option<IpAddr>, Option<u16>);
 
 /// The sockets, in the form in which they are served.
 #[derive(Debug)]
@@ -58,8 +55,11 @@ pub(super) struct Open {
     listeners: Vec<TcpListener>,
     questions: Vec<UdpSocket>,
     refused: AsyncFd<RefusedReader>,
-    running: backends::native::Running,
+    running: Running,
 }
+
+/// What is done for it at the moment: connections and questions.
+type Going = Arc<Mutex<JoinSet<()>>>;
 
 impl Outlet {
     pub(super) async fn new(
@@ -83,16 +83,16 @@ impl Outlet {
         let book = Book::new(gateway.control.given_names(sandbox.id).await?);
         let outlet = Self {
             gateway: Arc::clone(gateway),
-            id: sandbox.id,
-            name: sandbox.name.clone(),
+            sandbox: sandbox.clone(),
             policy,
             book: tokio::sync::Mutex::new(book),
-            whose: Mutex::new(Whose::new(diagnosis)),
+            whose: Turn::new(Whose::new(diagnosis)),
             pid,
             has_ipv6,
             signer,
             room: Arc::new(Semaphore::new(gateway.room.share)),
-            recent: Mutex::new(Recent { since: Instant::now(), known: HashSet::new() }),
+            recent: Recent::default(),
+            is_gone: watch::Sender::new(false),
         };
         Ok((Arc::new(outlet), Open { listeners, questions, refused, running }))
     }
@@ -100,35 +100,67 @@ impl Outlet {
     /// Serves until the sandbox's processes have ended.
     pub(super) async fn serve(self: Arc<Self>, open: Open) {
         let Open { listeners, questions, refused, running } = open;
-        let mut tasks = JoinSet::new();
+        let (going, mut tasks) = (Going::default(), JoinSet::new());
         for listener in listeners {
-            tasks.spawn(Arc::clone(&self).accept(listener));
+            tasks.spawn(Arc::clone(&self).accept(listener, Arc::clone(&going)));
         }
         for socket in questions {
-            tasks.spawn(Arc::clone(&self).answer(socket));
+            tasks.spawn(Arc::clone(&self).answer(socket, Arc::clone(&going)));
         }
         let refused = Arc::new(refused);
         tasks.spawn(Arc::clone(&self).hear_refused(Arc::clone(&refused)));
+        tasks.spawn(Arc::clone(&self).tell_left_out());
         if let Err(error) = running.gone().await {
-            tracing::warn!(sandbox = %self.id, %error, "the end of a sandbox cannot be seen");
+            tracing::warn!(sandbox = %self.id(), %error, "the end of a sandbox cannot be seen");
         }
         tasks.shutdown().await;
+        self.end(going).await;
         // What was refused at the very end is on record, too.
         while let Ok(packets) = refused.get_ref().read() {
             self.record_refused(packets).await;
+        }
+        self.record_left_out().await;
+    }
+
+    /// Ends all that goes on: the other side of a connection may never do it. Each is given the time to write down how it ended.
+    async fn end(&self, going: Going) {
+        self.is_gone.send_replace(true);
+        let all = u32::try_from(self.gateway.room.share).unwrap_or(u32::MAX);
+        if tokio::time::timeout(LAST_WORDS, self.room.acquire_many(all)).await.is_err() {
+            tracing::debug!(sandbox = %self.id(), "connections of a sandbox that is gone are dropped");
+        }
+        going_on(&going).abort_all();
+    }
+
+    pub(super) fn id(&self) -> SandboxId {
+        self.sandbox.id
+    }
+
+    /// Another sandbox of the same workspace, by its name.
+    pub(super) async fn neighbour(&self, name: &str) -> Result<(Control, Running), Problem> {
+        let running = self.gateway.control.neighbour(&self.sandbox, name).await?;
+        Ok((self.gateway.control.clone(), running))
+    }
+
+    /// Returns when something is not to go on: because what it may reach has changed so, or because it is gone.
+    pub(super) async fn cut(&self, why: impl Fn(&Policy) -> Option<Cut>) -> Cut {
+        let mut changes = self.policy.clone();
+        changes.mark_unchanged();
+        let mut is_gone = self.is_gone.subscribe();
+        loop {
+            if let Some(cut) = why(&self.policy()) {
+                return cut;
+            }
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return Cut::Gone },
+                _gone = is_gone.wait_for(|is_gone| *is_gone) => return Cut::Gone,
+            }
         }
     }
 
     /// What it may reach now.
     pub(super) fn policy(&self) -> Arc<Policy> {
         Arc::clone(&self.policy.borrow())
-    }
-
-    /// Returns when what it may reach has changed.
-    pub(super) fn changes(&self) -> watch::Receiver<Arc<Policy>> {
-        let mut changes = self.policy.clone();
-        changes.mark_unchanged();
-        changes
     }
 
     pub(super) fn names(&self) -> &Names {
@@ -153,7 +185,7 @@ impl Outlet {
 
     /// The value of one of its secrets, as long as it is known.
     pub(super) fn secret(&self, name: &str) -> Option<SecretValue> {
-        self.gateway.control.secret(self.id, name)
+        self.gateway.control.secret(self.id(), name)
     }
 
     pub(super) fn has_ipv6(&self) -> bool {
@@ -172,77 +204,30 @@ impl Outlet {
             Given::Before(number) => return Some(number),
             Given::Now(number) => number,
         };
-        if let Err(problem) = self.gateway.control.give_name(self.id, number, name).await {
-            tracing::warn!(sandbox = %self.id, %problem, "a name is forgotten when the daemon ends");
+        if let Err(problem) = self.gateway.control.give_name(self.id(), number, name).await {
+            tracing::warn!(sandbox = %self.id(), %problem, "a name is forgotten when the daemon ends");
         }
         Some(number)
     }
 
     /// The process that made a connection. Looked for at once: it may end before it has an answer.
-    pub(super) async fn who(self: &Arc<Self>, inside: SocketAddr, outside: SocketAddr) -> Option<Process> {
-        let outlet = Arc::clone(self);
-        let look = tokio::task::spawn_blocking(move || {
-            let whose = outlet.whose.lock().unwrap_or_else(PoisonError::into_inner);
-            whose.connection(inside, outside, outlet.pid)
-        });
+    pub(super) async fn who(&self, inside: SocketAddr, outside: SocketAddr) -> Option<Process> {
+        let pid = self.pid;
+        let look = self.whose.work(move |whose| whose.connection(inside, outside, pid));
         match look.await {
             Ok(Ok(who)) => who.map(|who| Process { pid: who.pid, name: who.name }),
             Ok(Err(error)) => {
-                tracing::debug!(sandbox = %self.id, %error, "it is not known who made a connection");
+                tracing::debug!(sandbox = %self.id(), %error, "it is not known who made a connection");
                 None
             }
             Err(error) => {
-                tracing::warn!(sandbox = %self.id, %error, "looking for who made a connection failed");
+                tracing::warn!(sandbox = %self.id(), %error, "looking for who made a connection failed");
                 None
             }
         }
     }
 
-    /// A record with what is known so far.
-    pub(super) fn request(
-        &self,
-        protocol: Protocol,
-        name: Option<&str>,
-        address: Option<IpAddr>,
-        port: Option<u16>,
-    ) -> Request {
-        Request {
-            id: 0,
-            time: Timestamp::now(),
-            sandbox: self.id,
-            sandbox_name: self.name.clone(),
-            protocol,
-            name: name.map(str::to_owned),
-            address,
-            port,
-            verdict: Verdict::Deny,
-            rule: String::new(),
-            process: None,
-            end: None,
-            connection: None,
-            http: None,
-        }
-    }
-
-    /// Puts on record what did not happen.
-    pub(super) async fn refuse(
-        &self,
-        protocol: Protocol,
-        name: Option<&str>,
-        address: Option<IpAddr>,
-        port: Option<u16>,
-        rule: String,
-    ) {
-        if !self.is_new((protocol, name.map(str::to_owned), address, port)) {
-            return;
-        }
-        let request = Request { rule, ..self.request(protocol, name, address, port) };
-        if let Err(problem) = self.recorder().begin(request).await {
-            tracing::warn!(sandbox = %self.id, %problem, "a refused request is not on record");
-        }
-    }
-
-    async fn accept(self: Arc<Self>, listener: TcpListener) {
+    async fn accept(self: Arc<Self>, listener: TcpListener, going: Going) {
         loop {
             let own = Arc::clone(&self.room).acquire_owned().await.expect("never closed");
             match listener.accept().await {
@@ -251,21 +236,21 @@ impl Outlet {
                     let all = Arc::clone(&self.gateway.room.connections);
                     let of_all = all.acquire_owned().await.expect("never closed");
                     let outlet = Arc::clone(&self);
-                    tokio::spawn(async move {
+                    going_on(&going).spawn(async move {
                         connection::serve(&outlet, stream, peer).await;
                         drop((own, of_all));
                     });
                 }
                 Err(error) => {
                     // Mostly EMFILE: trying again at once would spin.
-                    tracing::warn!(sandbox = %self.id, %error, "a connection of a sandbox was not accepted");
+                    tracing::warn!(sandbox = %self.id(), %error, "a connection of a sandbox was not accepted");
                     tokio::time::sleep(PAUSE).await;
                 }
             }
         }
     }
 
-    async fn answer(self: Arc<Self>, socket: UdpSocket) {
+    async fn answer(self: Arc<Self>, socket: UdpSocket, going: Going) {
         let socket = Arc::new(socket);
         let room = Arc::new(Semaphore::new(QUESTIONS));
         let mut buffer = vec![0; 4096];
@@ -275,60 +260,33 @@ impl Outlet {
                 Ok(received) => received,
                 Err(error) => {
                     // An answer that nobody waited for comes back this way.
-                    tracing::debug!(sandbox = %self.id, %error, "a question was not received");
+                    tracing::debug!(sandbox = %self.id(), %error, "a question was not received");
                     continue;
                 }
             };
             let (outlet, socket, question) =
                 (Arc::clone(&self), Arc::clone(&socket), buffer[..length].to_vec());
-            tokio::spawn(async move {
+            going_on(&going).spawn(async move {
                 if let Some(answer) = dns::answer(&outlet, &question).await
                     && let Err(error) = socket.send_to(&answer, from).await
                 {
-                    tracing::debug!(sandbox = %outlet.id, %error, "an answer was not sent");
+                    tracing::debug!(sandbox = %outlet.id(), %error, "an answer was not sent");
                 }
                 drop(permit);
             });
         }
     }
-
-    async fn hear_refused(self: Arc<Self>, refused: Arc<AsyncFd<RefusedReader>>) {
-        while let Ok(mut ready) = refused.readable().await {
-            match ready.try_io(|reader| reader.get_ref().read()) {
-                Ok(Ok(packets)) => self.record_refused(packets).await,
-                Ok(Err(error)) => {
-                    tracing::debug!(sandbox = %self.id, %error, "refused packets cannot be read");
-                    tokio::time::sleep(PAUSE).await;
-                }
-                Err(_would_block) => {}
-            }
-        }
-    }
-
-    async fn record_refused(&self, packets: Vec<Refused>) {
-        for Refused { protocol, address, port } in packets {
-            let name = self.named(address).await;
-            let rule = "only TCP, and questions to the resolver, leave a sandbox".to_owned();
-            self.refuse(of_number(protocol), name.as_deref(), Some(address), port, rule).await;
-        }
-    }
-
-    fn is_new(&self, attempt: Attempted) -> bool {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.since.elapsed() > Duration::from_secs(1) {
-            *recent = Recent { since: Instant::now(), known: HashSet::new() };
-        }
-        recent.known.len() < RECENT && recent.known.insert(attempt)
-    }
 }
 
-fn of_number(protocol: u8) -> Protocol {
-    match protocol {
-        6 => Protocol::Tcp,
-        17 => Protocol::Udp,
-        1 | 58 => Protocol::Icmp,
-        _ => Protocol::Other,
+/// Without those that have ended by now.
+fn going_on(going: &Going) -> MutexGuard<'_, JoinSet<()>> {
+    let mut going = going.lock().unwrap_or_else(PoisonError::into_inner);
+    while let Some(ended) = going.try_join_next() {
+        if let Err(error) = ended {
+            tracing::warn!(%error, "a connection of a sandbox failed");
+        }
     }
+    going
 }
 
 fn watched(socket: OwnedFd) -> io::Result<AsyncFd<RefusedReader>> {
@@ -341,6 +299,6 @@ fn watched(socket: OwnedFd) -> io::Result<AsyncFd<RefusedReader>> {
 }
 
 const QUESTIONS: usize = 64;
-/// Different attempts that are told in a second; a flood of more is told of by these.
-const RECENT: usize = 1000;
+/// For connections of a sandbox that is gone.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);

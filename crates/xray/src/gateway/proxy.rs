@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use model::net::{PROXY_PORT, Verdict};
+use model::net::{PROXY, PROXY_PORT, Verdict};
 use model::request::{Process, Protocol, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -16,24 +16,37 @@ use super::ask::{Ask, BadAsk, Kind};
 use super::connection::{self, reset};
 use super::inspect;
 use super::outlet::Outlet;
-use super::relay::{self, Flow, Stop};
+use super::relay::{self, First, Flow, Line, Stop};
+use super::way::{Exit, find};
 
 /// Serves one connection to the proxy: one request, or one tunnel.
 pub(super) async fn serve(outlet: &Arc<Outlet>, mut inside: TcpStream, port: u16, who: Option<Process>) {
+    let record = async |who, rule: &str| {
+        let request = outlet.request(Protocol::Tcp, Some(PROXY), None, Some(port));
+        outlet.record_denied(Request { process: who, rule: rule.to_owned(), ..request }).await;
+    };
     if port != PROXY_PORT {
+        record(who, &format!("the proxy is at port {PROXY_PORT} only")).await;
         return reset(&inside);
     }
     let head = match tokio::time::timeout(PATIENCE, hear(&mut inside)).await {
         Ok(Ok(head)) => head,
         Ok(Err(error)) => {
             tracing::debug!(%error, "a request to the proxy ended early");
+            record(who, "nothing whole was asked of the proxy").await;
             return reset(&inside);
         }
-        Err(_elapsed) => return reset(&inside),
+        Err(_elapsed) => {
+            record(who, "nothing was asked of the proxy in time").await;
+            return reset(&inside);
+        }
     };
     match Ask::read(&head) {
         Ok(ask) => go(outlet, inside, ask, who).await,
-        Err(bad) => refuse(inside, bad.status(), &bad.to_string()).await,
+        Err(bad) => {
+            record(who, &bad.to_string()).await;
+            refuse(inside, bad.status(), &bad.to_string()).await;
+        }
     }
 }
 
@@ -55,7 +68,7 @@ async fn go(outlet: &Arc<Outlet>, inside: TcpStream, ask: Ask, who: Option<Proce
     let name = if address.is_none() { Some(ask.host.as_str()) } else { None };
     // Of a name only the port counts.
     let destination = SocketAddr::new(address.unwrap_or(Ipv4Addr::UNSPECIFIED.into()), ask.port);
-    let way = connection::find(outlet, name, destination).await;
+    let way = find(outlet, name, destination).await;
     let request = outlet.request(Protocol::Tcp, name, way.first(), Some(ask.port));
     let request =
         Request { process: who, verdict: way.decision.verdict, rule: way.decision.rule.clone(), ..request };
@@ -72,9 +85,9 @@ async fn go(outlet: &Arc<Outlet>, inside: TcpStream, ask: Ask, who: Option<Proce
     }
     let (began, flow) = (Instant::now(), Arc::new(Flow::default()));
     let stop = if way.is_inspected {
-        look_at(outlet, &request, inside, ask, way.addresses, &flow).await
+        look_at(outlet, &request, inside, ask, way.exit, &flow).await
     } else {
-        lead(outlet, &mut request, inside, &ask, &way.addresses, &flow).await
+        lead(outlet, &mut request, inside, &ask, &way.exit, &flow).await
     };
     connection::finish(outlet, request, began, &flow, stop).await;
 }
@@ -85,7 +98,7 @@ async fn look_at(
     request: &Request,
     mut inside: TcpStream,
     ask: Ask,
-    addresses: Vec<SocketAddr>,
+    exit: Exit,
     flow: &Arc<Flow>,
 ) -> Option<Stop> {
     let heard = match ask.kind {
@@ -95,7 +108,7 @@ async fn look_at(
             Err(error) => return Some(Stop::Failed(error)),
         },
     };
-    inspect::serve(outlet, request, (heard, inside), addresses, flow).await
+    inspect::serve(outlet, request, (heard, inside), exit, flow).await
 }
 
 async fn lead(
@@ -103,14 +116,17 @@ async fn lead(
     request: &mut Request,
     mut inside: TcpStream,
     ask: &Ask,
-    addresses: &[SocketAddr],
+    exit: &Exit,
     flow: &Flow,
 ) -> Option<Stop> {
-    match connection::dial(addresses).await {
+    match exit.dial().await {
         Ok(mut outside) => {
-            request.address = outside.peer_addr().ok().map(|address| address.ip());
+            request.address = exit.reached(&outside);
             match open(&mut inside, &mut outside, ask, flow).await {
-                Ok(()) => relay::relay(outlet, request, inside, outside, flow).await,
+                Ok(first) => {
+                    let line = Line { inside, outside, first, service: exit.service() };
+                    relay::relay(outlet, request, line, flow).await
+                }
                 Err(error) => Some(Stop::Failed(error)),
             }
         }
@@ -121,19 +137,22 @@ async fn lead(
     }
 }
 
-/// Tells whoever waits for it that the way is open.
+/// Tells whoever waits for it that the way is open. What comes after a request is its body, and may begin with anything.
 async fn open(
     inside: &mut TcpStream,
     outside: &mut TcpStream,
     ask: &Ask,
     flow: &Flow,
-) -> std::io::Result<()> {
+) -> std::io::Result<First> {
     match &ask.kind {
-        Kind::Tunnel => inside.write_all(ESTABLISHED).await,
+        Kind::Tunnel => {
+            inside.write_all(ESTABLISHED).await?;
+            Ok(First::Listen)
+        }
         Kind::Once { head } => {
             outside.write_all(head).await?;
             flow.count_sent(head.len());
-            Ok(())
+            Ok(First::Heard)
         }
     }
 }

@@ -1,27 +1,21 @@
 //! Bytes from inside to outside and back, for as long as the policy allows it.
-//!
-//! What comes in quantity passes through a pipe within the kernel, and is copied nowhere.
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use model::net::{Attempt, HOST, Policy, Verdict};
+use model::net::{Attempt, Policy, Verdict, is_ours};
 use model::request::Request;
-use rustix::io::Errno;
-use rustix::net::Shutdown;
-use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
-use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::connection::{self, reset};
+use super::connection::reset;
 use super::opening::{self, LONGEST, Opening};
 use super::outlet::Outlet;
-use super::room::Room;
+use super::pass::{BUFFER, end, pass, receive, send};
+use super::way;
 
 /// What has passed.
 #[derive(Debug, Default)]
@@ -50,8 +44,17 @@ pub(super) enum Stop {
     Failed(io::Error),
     /// Before the server knew what is wanted.
     Denied(String),
-    /// The policy changed.
-    Cut,
+    Cut(Cut),
+}
+
+/// Why it was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    NotAllowed,
+    /// Its requests are looked at from now on, or answered by another.
+    OtherWay,
+    /// The sandbox ended.
+    Gone,
 }
 
 impl fmt::Display for Stop {
@@ -59,21 +62,52 @@ impl fmt::Display for Stop {
         match self {
             Self::Failed(error) => error.fmt(f),
             Self::Denied(rule) => f.write_str(rule),
-            Self::Cut => f.write_str("cut: it is not allowed any more"),
+            Self::Cut(cut) => cut.fmt(f),
         }
     }
 }
 
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotAllowed => "cut: it is not allowed any more",
+            Self::OtherWay => "cut: it would go another way now",
+            Self::Gone => "cut: its sandbox ended",
+        })
+    }
+}
+
+/// What is still to be heard of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// It has said nothing yet.
+    Listen,
+    /// It said whom it speaks to, and that was passed on: what comes is the rest of it.
+    Heard,
+}
+
+/// A connection from one side to the other.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) inside: TcpStream,
+    pub(super) outside: TcpStream,
+    pub(super) first: First,
+    /// What answers in place of the host.
+    pub(super) service: Option<SocketAddr>,
+}
+
 /// Passes bytes on until both sides have ended. `None`: they did so by themselves.
-pub(super) async fn relay(
-    outlet: &Arc<Outlet>,
-    request: &Request,
-    inside: TcpStream,
-    outside: TcpStream,
-    flow: &Flow,
-) -> Option<Stop> {
+pub(super) async fn relay(outlet: &Arc<Outlet>, request: &Request, line: Line, flow: &Flow) -> Option<Stop> {
+    let Line { inside, outside, first, service } = line;
+    let said = OnceLock::new();
     let up = async {
-        if hear_first(outlet, request, (&inside, &outside), &flow.sent).await? {
+        let goes_on = match first {
+            // What answers in place of a host goes by any name.
+            First::Listen if service.is_some() => true,
+            First::Listen => hear_first(outlet, request, (&inside, &outside), &said, &flow.sent).await?,
+            First::Heard => true,
+        };
+        if goes_on {
             pass(outlet.room(), &inside, &outside, &flow.sent).await.map_err(Stop::Failed)?;
         }
         end(&outside).map_err(Stop::Failed)
@@ -84,9 +118,19 @@ pub(super) async fn relay(
         end(&inside).map_err(Stop::Failed)
     };
     let both = async { tokio::try_join!(up, down).map(drop) };
+    let cut = outlet.cut(|policy| {
+        let contradicts = |said: &String| contradicts(policy, request, said).is_some();
+        let attempt = attempt(request);
+        if way::decide(policy, attempt).verdict == Verdict::Deny || said.get().is_some_and(contradicts) {
+            return Some(Cut::NotAllowed);
+        }
+        // Whoever connects again finds the way it goes now.
+        let is_other = policy.inspects(attempt) || policy.service(attempt) != service;
+        is_other.then_some(Cut::OtherWay)
+    });
     let ended = tokio::select! {
         ended = both => ended,
-        () = not_allowed_any_more(outlet, request) => Err(Stop::Cut),
+        cut = cut => Err(Stop::Cut(cut)),
     };
     let stop = ended.err()?;
     reset(&inside);
@@ -99,10 +143,11 @@ async fn hear_first(
     outlet: &Arc<Outlet>,
     request: &Request,
     (from, to): (&TcpStream, &TcpStream),
+    said: &OnceLock<String>,
     count: &AtomicU64,
 ) -> Result<bool, Stop> {
-    // This machine goes by many names.
-    if request.name.as_deref() == Some(HOST) {
+    // This machine and the sandboxes on it go by many names.
+    if request.name.as_deref().is_some_and(is_ours) {
         return Ok(true);
     }
     let late = || Stop::Denied("it does not say in time whom it speaks to".to_owned());
@@ -121,6 +166,10 @@ async fn hear_first(
         }
         heard.extend_from_slice(&buffer[..length]);
         let opening = opening::read(&heard);
+        // Known before the policy is asked: whatever changes later finds it.
+        if let Opening::For(name) = &opening {
+            said.get_or_init(|| name.clone());
+        }
         if let Some(rule) = contradiction(&outlet.policy(), request, &opening) {
             return Err(Stop::Denied(rule));
         }
@@ -139,129 +188,47 @@ async fn hear_first(
     }
 }
 
-/// What a connection says of itself must be what was decided about, or be allowed, too.
-fn contradiction(policy: &Policy, request: &Request, opening: &Opening) -> Option<String> {
-    let said = match opening {
-        Opening::For(said) => said,
-        Opening::Unclear => return Some("it does not say clearly whom it speaks to".to_owned()),
-        Opening::Unknown | Opening::Unfinished | Opening::Silent => return None,
-    };
+/// What a connection says of itself must be what was decided about, or be allowed, too, and as it is.
+pub(super) fn contradiction(policy: &Policy, request: &Request, opening: &Opening) -> Option<String> {
+    match opening {
+        Opening::For(said) => contradicts(policy, request, said),
+        Opening::Unclear => Some("it does not say clearly whom it speaks to".to_owned()),
+        Opening::Unknown | Opening::Unfinished | Opening::Silent => None,
+    }
+}
+
+fn contradicts(policy: &Policy, request: &Request, said: &str) -> Option<String> {
     let port = request.port.unwrap_or_default();
-    match &request.name {
-        Some(name) if name == said => None,
+    let attempt = Attempt { name: Some(said), address: request.address, port };
+    let (begin, denied) = match &request.name {
+        Some(name) if name == said => return None,
         Some(name) => {
-            let decision = policy.decide(Attempt { name: Some(said), address: request.address, port });
-            let rule = format!("it was to reach `{name}` and says `{said}`, which is not allowed");
-            (decision.verdict == Verdict::Deny).then_some(rule)
+            let is_denied = policy.decide(attempt).verdict == Verdict::Deny;
+            let begin = format!("it was to reach `{name}` and says `{said}`");
+            (begin, is_denied.then(|| "which is not allowed".to_owned()))
         }
-        None => policy.denies(said, port).map(|rule| format!("it says `{said}`, which is denied by {rule}")),
-    }
-}
-
-pub(super) async fn not_allowed_any_more(outlet: &Arc<Outlet>, request: &Request) {
-    let mut changes = outlet.changes();
-    let attempt = |request: &Request| -> bool {
-        let policy = outlet.policy();
-        let name = request.name.as_deref();
-        let attempt = Attempt { name, address: request.address, port: request.port.unwrap_or_default() };
-        connection::decide(&policy, attempt).verdict == Verdict::Allow
+        None => {
+            let denied = policy.denies(said, port).map(|rule| format!("which is denied by {rule}"));
+            (format!("it says `{said}`"), denied)
+        }
     };
-    while attempt(request) {
-        if changes.changed().await.is_err() {
-            // The sandbox is going, and its connections with it.
-            return std::future::pending().await;
-        }
+    // Methods and paths of that host, and what answers in its place, would be passed by.
+    let otherwise = || {
+        let is_other = policy.inspects(Attempt { address: None, ..attempt }) || policy.answers(said);
+        let is_name = said.parse::<IpAddr>().is_err();
+        (is_other && is_name).then(|| "whose requests are looked at: reach it by its name".to_owned())
+    };
+    denied.or_else(otherwise).map(|why| format!("{begin}, {why}"))
+}
+
+/// Where a request was to go.
+pub(super) fn attempt(request: &Request) -> Attempt<'_> {
+    Attempt {
+        name: request.name.as_deref(),
+        address: request.address,
+        port: request.port.unwrap_or_default(),
     }
 }
 
-async fn pass(room: &Room, from: &TcpStream, to: &TcpStream, count: &AtomicU64) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER];
-    loop {
-        let length = receive(from, &mut buffer).await?;
-        if length == 0 {
-            return Ok(());
-        }
-        send(to, &buffer[..length]).await?;
-        count.fetch_add(length as u64, Ordering::Relaxed);
-        if length == buffer.len()
-            && let Some(pipe) = Pipe::new(room)
-        {
-            drop(buffer);
-            return pipe.pass(from, to, count).await;
-        }
-    }
-}
-
-/// A way from one socket to another that leaves the bytes where they are.
-struct Pipe {
-    entrance: OwnedFd,
-    exit: OwnedFd,
-    _room: OwnedSemaphorePermit,
-}
-
-impl Pipe {
-    /// `None`: there are too many descriptors already, and bytes are copied instead.
-    fn new(room: &Room) -> Option<Self> {
-        let room = room.for_pipe()?;
-        let (exit, entrance) = match pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) {
-            Ok(ends) => ends,
-            Err(errno) => {
-                tracing::debug!(error = %io::Error::from(errno), "bytes are copied for lack of a pipe");
-                return None;
-            }
-        };
-        // Beyond what one user may have it stays as it is made.
-        if let Err(errno) = fcntl_setpipe_size(&entrance, PIPE) {
-            tracing::trace!(error = %io::Error::from(errno), "a pipe is small");
-        }
-        Some(Self { entrance, exit, _room: room })
-    }
-
-    async fn pass(&self, from: &TcpStream, to: &TcpStream, count: &AtomicU64) -> io::Result<()> {
-        loop {
-            // The pipe is empty, so that whoever would block is the socket.
-            let fill = || moved(splice(from.as_fd(), None, &self.entrance, None, PIPE, NOW));
-            let mut left = from.async_io(Interest::READABLE, fill).await?;
-            if left == 0 {
-                return Ok(());
-            }
-            while left > 0 {
-                let drain = || moved(splice(&self.exit, None, to.as_fd(), None, left, NOW));
-                let length = to.async_io(Interest::WRITABLE, drain).await?;
-                count.fetch_add(length as u64, Ordering::Relaxed);
-                left -= length;
-            }
-        }
-    }
-}
-
-fn moved(result: Result<usize, Errno>) -> io::Result<usize> {
-    result.map_err(io::Error::from)
-}
-
-async fn receive(from: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
-    from.async_io(Interest::READABLE, || from.try_read(buffer)).await
-}
-
-async fn send(to: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let length = to.async_io(Interest::WRITABLE, || to.try_write(bytes)).await?;
-        bytes = &bytes[length..];
-    }
-    Ok(())
-}
-
-/// Nothing more will come this way.
-fn end(to: &TcpStream) -> io::Result<()> {
-    match rustix::net::shutdown(to.as_fd(), Shutdown::Write) {
-        // The other side was faster.
-        Ok(()) | Err(Errno::NOTCONN) => Ok(()),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-const BUFFER: usize = 16 << 10;
 /// From one piece of an opening to the next.
 const PATIENCE: Duration = Duration::from_secs(2);
-const PIPE: usize = 1 << 20;
-const NOW: SpliceFlags = SpliceFlags::NONBLOCK.union(SpliceFlags::MOVE);

@@ -100,7 +100,8 @@ fn no_spelling_of_an_address_leads_to_this_machine_or_its_networks() {
             ("93.184.216.99", "93.184.216.99"),
             ("::ffff:93.184.216.99", "93.184.216.99"),
         ];
-        for net in ["allow:public.test", "open", "allow:*", "allow:0.0.0.0/1:22,127.0.0.0/8,host:1"] {
+        let wide = "allow:0.0.0.0/0,::/0,128.0.0.0/1,93.184.216.0/24";
+        for net in ["allow:public.test", "open", "allow:*", wide, "allow:0.0.0.0/1:22,127.0.0.0/8,host:1"] {
             let lines: Vec<String> =
                 addresses.iter().map(|(written, _)| format!("tcp {written} 80")).collect();
             check_all(home, net, RESET, &lines.iter().map(String::as_str).collect::<Vec<_>>());
@@ -368,6 +369,10 @@ fn whom_a_client_speaks_to_is_whom_it_was_allowed_to_reach() {
             "GET / HTTP/1.1\\r\\nHost: other.test\\r\\n\\r\\n",
             "\\r\\nGET / HTTP/1.1\\r\\nHost: other.test\\r\\n\\r\\n",
             "get / HTTP/1.1\\r\\nHost: other.test\\r\\n\\r\\n",
+            "GET\\t/ HTTP/1.1\\r\\nHost: other.test\\r\\n\\r\\n",
+            "GET / HTTP/1.1\\r\\n \\r\\nHost: other.test\\r\\n\\r\\n",
+            "GET / HTTP/1.1\\r\\nX: y\\rHost: other.test\\r\\n\\r\\n",
+            "\\x15\\x03\\x03\\x00\\x02\\x01\\x00\\x16\\x03\\x01",
             "GET / HTTP/1.1\\r\\nHost: public.test\\r\\nHost: other.test\\r\\n\\r\\n",
             "GET / HTTP/1.1\\r\\nHost : other.test\\r\\n\\r\\n",
             "GET http://other.test/ HTTP/1.1\\r\\nHost: public.test\\r\\n\\r\\n",
@@ -416,6 +421,34 @@ fn whom_a_client_speaks_to_is_whom_it_was_allowed_to_reach() {
         ] {
             assert!(rules.contains(said), "{said}: {rules}");
         }
+    });
+}
+
+/// Whose requests are looked at is not reached by saying its name elsewhere, where nobody would look.
+#[test]
+fn methods_and_paths_hold_whichever_way_a_name_is_said() {
+    in_world(|home, world| {
+        let host = "DELETE / HTTP/1.1\\r\\nHost: other.test\\r\\n\\r\\n";
+        let by_name = format!("tcp public.test 80 {host}");
+        let by_address = format!("tcp 93.184.216.35 80 {host}");
+        let net = "allow:GET other.test,public.test,93.184.216.35";
+        check(
+            home,
+            net,
+            &[
+                (&by_name, RESET),
+                (&by_address, RESET),
+                ("hello public.test other.test", RESET),
+                ("hello 93.184.216.35 other.test", RESET),
+                ("hello public.test public.test", "seen:\u{16}\u{3}"),
+                ("hello 93.184.216.35 third.test", "seen:\u{16}\u{3}"),
+            ],
+        );
+        let rules = record(home, &["--denied"]);
+        assert_eq!(rules.matches("whose requests are looked at: reach it by its name").count(), 4, "{rules}");
+        // An address whose requests are looked at does not make those of a name its own.
+        check_all(home, "allow:GET other.test,93.184.216.35+inspect", RESET, &[&by_address]);
+        assert!(!world.seen().contains("DELETE"), "{}", world.seen());
     });
 }
 
@@ -515,11 +548,19 @@ fn a_flood_of_what_is_refused_harms_nobody() {
         assert_eq!(reach("flood 1000"), "flood 1000 -> 3000 refused\n");
         assert_eq!(reach("tcp public.test 80"), "tcp public.test 80 -> seen:ping\n");
         until("its descriptors to be closed", || (descriptors() <= before + 8).then_some(()));
-        let all = from_second(home);
         let is_denied = |request: &&Value| request["verdict"] == "deny";
-        let of = |protocol: &str| {
+        let count = |all: &[Value], protocol: &str| {
             all.iter().filter(is_denied).filter(|request| request["protocol"] == protocol).count()
         };
+        let left_out = |request: &Value| {
+            request["rule"].as_str()?.split_once(" more attempts were refused")?.0.parse::<usize>().ok()
+        };
+        let all = until("every name to be told, or at least counted", || {
+            let all = from_second(home);
+            let counted: usize = all.iter().filter_map(left_out).sum();
+            (count(&all, "dns") + counted >= 1000).then_some(all)
+        });
+        let of = |protocol: &str| count(&all, protocol);
         assert_eq!(of("tcp"), 1000);
         assert!(
             (1..=1000).contains(&of("udp")) && (1..=2000).contains(&of("dns")),

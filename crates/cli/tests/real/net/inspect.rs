@@ -263,6 +263,48 @@ fn a_secret_stays_outside_and_reaches_its_host_only() {
     hosts.end(&home);
 }
 
+/// What was allowed when it began is cut when it is not allowed any more: what changed its protocol, and what has no answer yet.
+#[test]
+fn a_request_that_goes_on_is_cut_when_it_is_not_allowed_any_more() {
+    let home = Home::new();
+    let hosts = Hosts::new(&home);
+    let check = |name: &str, words: &[&str], denies: &[&str], path: &str| {
+        home.create(name, &["--net", "allow:public.test:8443/v1/*"]);
+        let words = [&["exec", name, "--", "python3", "-c"], words].concat();
+        let mut going = home.command(&words).spawn().unwrap();
+        super::read_line(&mut going, "open\n");
+        let requests = || home.json(&["requests", name]).as_array().unwrap().clone();
+        until("the request", || {
+            requests().iter().any(|request| request["http"]["path"] == path).then_some(())
+        });
+        // What is not about it leaves it alone: the first of these.
+        for deny in denies {
+            home.ok(&["net", name, "--deny", deny]);
+        }
+        assert_eq!(finish(going, b"").out(), "ended\n", "{name}");
+        let cut = |request: &Value| {
+            let is_cut = request["end"]["error"] == "cut: it is not allowed any more";
+            is_cut && request["protocol"] == "http" && request["http"]["path"] == path
+        };
+        until("the record", || requests().iter().any(cut).then_some(()));
+    };
+    let socket = [SOCKET, "public.test", "8443", "stay"];
+    check("tunnel", &socket, &["POST public.test:8443", "GET public.test:8443/v1/socket"], "/v1/socket");
+    check("upload", &[UPLOAD], &["GET public.test:8443", "POST public.test:8443/v1/up"], "/v1/up");
+    hosts.end(&home);
+}
+
+/// A request whose body never ends.
+const UPLOAD: &str = r#"
+import socket, ssl
+stream = ssl.create_default_context().wrap_socket(socket.create_connection(('public.test', 8443)), server_hostname='public.test')
+stream.sendall(b'POST /v1/up HTTP/1.1\r\nHost: public.test:8443\r\nContent-Length: 100\r\n\r\nhalf')
+print('open', flush=True)
+try: stream.recv(100)
+except OSError: pass
+print('ended')
+"#;
+
 /// Makes a request with the placeholder, and looks for the value in all of its own memory. The pattern is no match of itself.
 const SEARCH: &str = r#"
 import os, re, urllib.request

@@ -3,6 +3,8 @@
 //! The world beyond it is a network namespace that the test makes (`outside.py`), and the daemon runs in another, with a
 //! wire between the two: whatever address is dialled there is one of theirs, and no packet leaves the machine.
 
+mod across;
+mod answers;
 mod bypass;
 mod clients;
 mod given;
@@ -10,6 +12,7 @@ mod inspect;
 mod port;
 mod proxy;
 mod registries;
+mod reload;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -145,6 +148,14 @@ fn in_world(test: impl FnOnce(&Home, &mut World)) {
     home.ok(&["destroy", "--all", "--yes"]);
     home.ok(&["daemon", "stop"]);
     world.end();
+}
+
+/// Reads so much of what a call says, and expects it to be this.
+#[track_caller]
+fn read_line(going: &mut Child, expected: &str) {
+    let mut first = vec![0; expected.len()];
+    going.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(String::from_utf8_lossy(&first), expected);
 }
 
 /// Requests on record, the last of them, as `verdict protocol destination rule`.

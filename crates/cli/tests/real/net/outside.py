@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import json
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -102,6 +103,30 @@ def serve(address, port):
     threading.Thread(target=accept, daemon=True).start()
 
 
+def stay(address, port):
+    """Keeps its half open whatever the other does, and tells when the connection is gone altogether."""
+    server = socket.create_server((address, port))
+
+    def talk(connection):
+        try:
+            say(stays=connection.recv(100).decode())
+            while connection.recv(100):
+                pass
+            poll = select.poll()
+            poll.register(connection, 0)
+            poll.poll()
+        except OSError:
+            pass
+        say(stays="is gone")
+
+    def accept():
+        while True:
+            connection, _ = server.accept()
+            threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
 def ip(words):
     subprocess.run(["ip", *words.split()], check=True)
 
@@ -149,6 +174,7 @@ daemon = machine()
 for address in (PUBLIC, OTHER, PRIVATE, METADATA, SIX):
     for port in (80, 443, 5432):
         serve(address, port) if address != SIX or port == 80 else None
+stay(PUBLIC, 7000)
 threading.Thread(target=serve_names, daemon=True).start()
 say(ready=True, daemon=daemon)
 for line in sys.stdin:

@@ -9,7 +9,7 @@ use crate::home::{Home, finish};
 use crate::wait::until;
 
 /// Answers with its name and what it was sent.
-fn serve(home: &Home, name: &str, port: u16) {
+pub(super) fn serve(home: &Home, name: &str, port: u16) {
     let script = format!(
         "import socket; s = socket.create_server((\\\"127.0.0.1\\\", {port}))\n\
          while True:\n c, _ = s.accept(); c.sendall(b\\\"{name}:\\\" + c.recv(100)); c.close()"

@@ -46,6 +46,8 @@ fn a_proxy_for_tools_that_insist_decides_as_ever() {
         deny tcp 127.0.0.1 80: nothing allows it
         deny tcp host 80: nothing allows it
         deny tcp 169.254.169.254 80: nothing allows it
+        deny tcp zeno.proxy 3128: this is a proxy: ask by CONNECT, or with the whole address (http://...)
+        deny tcp zeno.proxy 80: the proxy is at port 3128 only
         ");
         assert!(!world.seen().contains("other.test"), "{}", world.seen());
     });
@@ -77,3 +79,48 @@ fn real_clients_go_through_it_and_a_tunnel_is_listened_to() {
         assert!(record(home, &["--denied"]).contains("says `other.test`"), "{}", record(home, &[]));
     });
 }
+
+/// A body that comes after its head is no opening, whatever it begins with, and however long it takes.
+#[test]
+fn an_upload_passes_whenever_its_body_comes() {
+    in_world(|home, world| {
+        let ran = home.zeno(&[
+            "run",
+            "--no-workspace",
+            "--net",
+            "allow:public.test",
+            "--",
+            "python3",
+            "-c",
+            UPLOADS,
+        ]);
+        assert_eq!(ran.out(), "True\nTrue\nTrue\n", "{ran}");
+        assert!(!record(home, &[]).contains("deny"), "{}", record(home, &[]));
+        assert!(world.seen().contains("POST / HTTP/1.1"));
+    });
+}
+
+/// What is sent comes back, with a word before each piece.
+const UPLOADS: &str = r#"
+import socket, time
+
+def upload(body, pause):
+    connection = socket.create_connection(("zeno.proxy", 3128))
+    said = b""
+    def hear(what):
+        nonlocal said
+        while what not in said.replace(b"seen:", b""):
+            piece = connection.recv(65536)
+            assert piece, said
+            said += piece
+    connection.sendall(b"POST http://public.test/ HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body))
+    hear(b"Connection: close")
+    time.sleep(pause)
+    connection.sendall(body)
+    hear(body)
+    return True
+
+print(upload(b"\x16\x03\x01\x00\x05 not a handshake", 0))
+print(upload(b"HEAD / HTTP/1.1", 3))
+print(upload(b"x" * 100000, 0))
+"#;

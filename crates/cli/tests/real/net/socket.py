@@ -18,4 +18,13 @@ word, mask = b"hello", os.urandom(4)
 stream.sendall(bytes([0x81, 0x80 | len(word)]) + mask + bytes(letter ^ mask[place % 4] for place, letter in enumerate(word)))
 frame = stream.recv(100)
 echoed = bytes(letter ^ frame[2 + place % 4] for place, letter in enumerate(frame[6:]))
+if sys.argv[3:] == ["stay"]:
+    print("open", flush=True)
+    try:
+        stream.settimeout(None)
+        stream.recv(100)
+    except OSError:
+        pass
+    print("ended")
+    sys.exit()
 print(head.split(b"\r\n")[0].decode(), b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in head, echoed.decode())

@@ -21,7 +21,7 @@ struct Seen {
 }
 
 impl Half {
-    fn see(&self, bytes: &[u8]) {
+    pub(super) fn see(&self, bytes: &[u8]) {
         let mut seen = self.seen();
         seen.size += bytes.len() as u64;
         let room = KEPT + MARGIN - seen.beginning.len();

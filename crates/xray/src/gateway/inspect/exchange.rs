@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Version};
+use model::net::Ask;
 use model::request::{End, Header, Message, Request};
 
 use super::super::outlet::Outlet;
@@ -18,15 +20,40 @@ pub(super) struct Exchange {
     redactor: Redactor,
     began: Instant,
     request: Mutex<Option<Request>>,
+    /// As it was asked; the record has it without secrets.
+    asked: Asked,
     pub(super) sent: Arc<Half>,
     pub(super) received: Arc<Half>,
 }
 
+/// What a policy is asked about a request.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) method: String,
+    pub(super) path: String,
+}
+
+impl Asked {
+    pub(super) fn of(parts: &Parts) -> Self {
+        Self { method: parts.method.to_string(), path: parts.uri.path().to_owned() }
+    }
+
+    pub(super) fn as_ask(&self) -> Ask<'_> {
+        Ask { method: &self.method, path: &self.path }
+    }
+}
+
 impl Exchange {
-    pub(super) fn new(outlet: &Arc<Outlet>, redactor: Redactor, request: Request) -> Self {
+    pub(super) fn new(outlet: &Arc<Outlet>, redactor: Redactor, request: Request, asked: Asked) -> Self {
         let (sent, received) = Default::default();
         let request = Mutex::new(Some(request));
-        Self { outlet: Arc::clone(outlet), redactor, began: Instant::now(), request, sent, received }
+        Self { outlet: Arc::clone(outlet), redactor, began: Instant::now(), request, asked, sent, received }
+    }
+
+    /// What was asked, if there is no end of it yet.
+    pub(super) fn going(&self) -> Option<&Asked> {
+        let is_going = self.request.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        is_going.then_some(&self.asked)
     }
 
     /// The head of the answer is there.
@@ -68,6 +95,13 @@ impl Exchange {
             text.truncate(text.floor_char_boundary(KEPT));
             text
         });
+    }
+}
+
+/// Whoever leaves in the middle leaves no word.
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.end(Some("its connection ended before it did".to_owned()));
     }
 }
 

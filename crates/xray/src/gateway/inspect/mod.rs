@@ -5,7 +5,9 @@
 mod body;
 mod boundary;
 mod exchange;
+mod going;
 mod head;
+mod instead;
 mod outside;
 mod signer;
 mod stream;
@@ -13,13 +15,13 @@ mod talk;
 
 use std::error::Error;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use model::net::is_ours;
 use model::request::Request;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
@@ -29,7 +31,8 @@ use tokio_rustls::server::TlsStream;
 use super::connection::reset;
 use super::opening::{self, HANDSHAKE, LONGEST, Opening};
 use super::outlet::Outlet;
-use super::relay::{Flow, Stop, not_allowed_any_more};
+use super::relay::{Flow, Stop, attempt, contradiction};
+use super::way::Exit;
 use stream::Heard;
 use talk::Talk;
 
@@ -42,7 +45,7 @@ pub(super) async fn serve(
     outlet: &Arc<Outlet>,
     connection: &Request,
     (heard, mut inside): (Vec<u8>, TcpStream),
-    addresses: Vec<SocketAddr>,
+    exit: Exit,
     flow: &Arc<Flow>,
 ) -> Option<Stop> {
     let first = match tokio::time::timeout(PATIENCE, hear_first(heard, &mut inside)).await {
@@ -53,16 +56,21 @@ pub(super) async fn serve(
     if first.is_empty() {
         return None;
     }
-    let said = match opening::read(&first) {
+    let (policy, opening) = (outlet.policy(), opening::read(&first));
+    // Of a name, what each request says is looked at.
+    let may_contradict = connection.name.is_none() && policy.goes_out(attempt(connection));
+    if (may_contradict || opening == Opening::Unclear)
+        && let Some(rule) = contradiction(&policy, connection, &opening)
+    {
+        return stopped(&inside, Stop::Denied(rule));
+    }
+    let said = match opening {
         Opening::For(said) => Some(said),
-        Opening::Silent | Opening::Unknown | Opening::Unfinished => None,
-        Opening::Unclear => {
-            return stopped(&inside, Stop::Denied("it does not say clearly whom it speaks to".to_owned()));
-        }
+        Opening::Silent | Opening::Unknown | Opening::Unfinished | Opening::Unclear => None,
     };
     if let (Some(name), Some(said), true) = (&connection.name, &said, first[0] == HANDSHAKE)
         && name != said
-        && name != model::net::HOST
+        && !is_ours(name)
     {
         let rule = format!("it was to reach `{name}` and says `{said}`, and its requests are looked at");
         return stopped(&inside, Stop::Denied(rule));
@@ -84,19 +92,19 @@ pub(super) async fn serve(
         let accept = tokio::time::timeout(PATIENCE, TlsAcceptor::from(config).accept(heard)).await;
         match accept {
             Ok(Ok(stream)) => {
-                Talk::over_tls(outlet, connection, host, addresses).map(|talk| (talk, Inside::tls(stream)))
+                Talk::over_tls(outlet, connection, host, exit).map(|talk| (talk, Inside::tls(stream)))
             }
             Ok(Err(error)) => Err(error),
             Err(_elapsed) => Err(io::ErrorKind::TimedOut.into()),
         }
     } else if first[0].is_ascii_uppercase() {
         let heard = Heard::new(first, inside, Arc::clone(flow));
-        Ok((Talk::plain(outlet, connection, host, addresses), Inside::plain(heard)))
+        Ok((Talk::plain(outlet, connection, host, exit), Inside::plain(heard)))
     } else {
         return stopped(&inside, Stop::Denied("only HTTP passes where requests are looked at".to_owned()));
     };
     match ended {
-        Ok((talk, inside)) => converse(outlet, connection, Arc::new(talk), inside).await,
+        Ok((talk, inside)) => converse(Arc::new(talk), inside).await,
         Err(error) => Some(Stop::Failed(error)),
     }
 }
@@ -132,12 +140,7 @@ impl Inside {
     }
 }
 
-async fn converse(
-    outlet: &Arc<Outlet>,
-    connection: &Request,
-    talk: Arc<Talk>,
-    inside: Inside,
-) -> Option<Stop> {
+async fn converse(talk: Arc<Talk>, inside: Inside) -> Option<Stop> {
     let Inside { stream, is_http2 } = inside;
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LONGEST_HEAD);
@@ -155,13 +158,15 @@ async fn converse(
     });
     let serving = async {
         let served = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
-        talk.tunnels_end().await;
+        talk.going.tunnels_end().await;
         served
     };
-    tokio::select! {
-        served = serving => served.err().map(|error| Stop::Failed(io::Error::other(chain(&*error)))),
-        () = not_allowed_any_more(outlet, connection) => Some(Stop::Cut),
-    }
+    let cut = tokio::select! {
+        served = serving => return served.err().map(|error| Stop::Failed(io::Error::other(chain(&*error)))),
+        cut = talk.cut() => cut,
+    };
+    talk.going.end().await;
+    Some(Stop::Cut(cut))
 }
 
 fn stopped(inside: &TcpStream, stop: Stop) -> Option<Stop> {

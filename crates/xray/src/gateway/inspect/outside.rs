@@ -1,7 +1,6 @@
 //! The way from an opened connection to the real host, whose certificate has to be one that this machine trusts.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +14,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
-use super::super::connection::dial;
+use super::super::way::Exit;
 use super::stream::Wire;
 
 /// Whom this machine trusts.
@@ -87,31 +86,26 @@ impl Trust {
     }
 }
 
-/// Dials the addresses that were decided about, whatever it is asked for.
+/// Goes where it was decided that the connection may, whatever it is asked for.
 #[derive(Clone)]
 pub(super) struct Way {
-    addresses: Arc<[SocketAddr]>,
+    exit: Exit,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
 impl Way {
-    pub(super) fn plain(addresses: Arc<[SocketAddr]>) -> Self {
-        Self { addresses, tls: None }
+    pub(super) fn plain(exit: Exit) -> Self {
+        Self { exit, tls: None }
     }
 
-    pub(super) fn tls(
-        addresses: Arc<[SocketAddr]>,
-        host: &str,
-        trust: &Trust,
-        speech: Speech,
-    ) -> io::Result<Self> {
+    pub(super) fn tls(exit: Exit, host: &str, trust: &Trust, speech: Speech) -> io::Result<Self> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let config = trust.config(speech).map_err(io::Error::other)?;
-        Ok(Self { addresses, tls: Some((TlsConnector::from(Arc::new(config)), name)) })
+        Ok(Self { exit, tls: Some((TlsConnector::from(Arc::new(config)), name)) })
     }
 
     async fn go(self) -> io::Result<TokioIo<Wire>> {
-        let stream = dial(&self.addresses).await?;
+        let stream = self.exit.dial().await?;
         let wire = match self.tls {
             None => Wire::Plain(stream),
             Some((connector, name)) => {

@@ -11,20 +11,22 @@ use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, EXPECT, HOST as HOST_HEADER, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Response, StatusCode, Uri, Version};
 use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use model::net::{Ask, Attempt, Decision, HOST, Verdict};
+use hyper_util::rt::TokioExecutor;
+use model::net::{Answer as Instead, Ask, Decision, Policy, Verdict, is_ours};
 use model::request::{Http, Protocol, Request};
-use tokio::task::JoinSet;
 
 use super::super::outlet::Outlet;
+use super::super::relay::{Cut, attempt};
+use super::super::way::{self, Exit};
 use super::body::Watched;
 use super::boundary::{self, Destination};
 use super::chain;
-use super::exchange::{Exchange, message};
+use super::exchange::{Asked, Exchange, message};
+use super::going::Going;
 use super::head::{said_host, strip, take_upgrade};
+use super::instead::{self, Services};
 use super::outside::{Speech, Way};
 use crate::redact::Redactor;
 
@@ -34,36 +36,34 @@ pub(super) struct Talk {
     /// Whom it is with: the name that was decided about, or else what it says.
     host: String,
     is_tls: bool,
+    /// Some of it was for the host itself when it began.
+    goes_out: bool,
     outside: Client<Way, Watched>,
     /// For what changes its protocol on the way.
     outside_http1: Client<Way, Watched>,
-    tunnels: tokio::sync::Mutex<JoinSet<()>>,
+    /// For services that answer in place of the host.
+    services: Client<Services, Watched>,
+    pub(super) going: Going,
 }
 
-type Answer = Response<Either<Watched, Full<Bytes>>>;
+pub(super) type Answer = Response<Either<Watched, Full<Bytes>>>;
 
 impl Talk {
     pub(super) fn over_tls(
         outlet: &Arc<Outlet>,
         connection: &Request,
         host: String,
-        addresses: Vec<SocketAddr>,
+        exit: Exit,
     ) -> io::Result<Self> {
-        let addresses: Arc<[SocketAddr]> = addresses.into();
-        // This machine's services have certificates for the name by which it knows itself.
-        let certified = if host == HOST { "localhost" } else { &host };
-        let way = |speech| Way::tls(Arc::clone(&addresses), certified, outlet.trust(), speech);
+        // Services of this machine have certificates for the name by which it knows itself.
+        let certified = if is_ours(&host) { "localhost" } else { &host };
+        let way = |speech| Way::tls(exit.clone(), certified, outlet.trust(), speech);
         let ways = (way(Speech::Any)?, way(Speech::OnlyHttp1)?);
         Ok(Self::new(outlet, connection, host, true, ways))
     }
 
-    pub(super) fn plain(
-        outlet: &Arc<Outlet>,
-        connection: &Request,
-        host: String,
-        addresses: Vec<SocketAddr>,
-    ) -> Self {
-        let way = Way::plain(addresses.into());
+    pub(super) fn plain(outlet: &Arc<Outlet>, connection: &Request, host: String, exit: Exit) -> Self {
+        let way = Way::plain(exit);
         Self::new(outlet, connection, host, false, (way.clone(), way))
     }
 
@@ -74,32 +74,48 @@ impl Talk {
             connection: connection.clone(),
             host,
             is_tls,
+            goes_out: outlet.policy().goes_out(attempt(connection)),
             outside: client(ways.0),
             outside_http1: client(ways.1),
-            tunnels: tokio::sync::Mutex::default(),
+            services: Client::builder(TokioExecutor::new()).pool_idle_timeout(IDLE).build(Services),
+            going: Going::default(),
         }
     }
 
-    /// Returns when what changed its protocol has ended.
-    pub(super) async fn tunnels_end(&self) {
-        let mut tunnels = self.tunnels.lock().await;
-        while let Some(ended) = tunnels.join_next().await {
-            if let Err(error) = ended {
-                tracing::warn!(%error, "a connection that changed its protocol failed");
+    /// Returns when it is not to go on: because of itself, or of a request on it that has not ended.
+    pub(super) async fn cut(&self) -> Cut {
+        let cut = |policy: &Policy| {
+            let attempt = attempt(&self.connection);
+            let is_denied = |exchange: Arc<Exchange>| {
+                let ask = exchange.going().map(Asked::as_ask);
+                ask.is_some_and(|ask| policy.decide_request(attempt, ask).verdict == Verdict::Deny)
+            };
+            if way::decide(policy, attempt).verdict == Verdict::Deny
+                || self.going.all().into_iter().any(is_denied)
+            {
+                return Some(Cut::NotAllowed);
             }
-        }
+            (policy.goes_out(attempt) != self.goes_out).then_some(Cut::OtherWay)
+        };
+        let cut = self.outlet.cut(cut).await;
+        // While they are there: they end with the connection.
+        self.going.note(cut);
+        cut
     }
 
     pub(super) async fn answer(&self, request: hyper::Request<Incoming>) -> Result<Answer, Infallible> {
         let (mut parts, body) = request.into_parts();
         let redactor = self.redactor();
         let record = self.record(&parts, &redactor);
-        let mut decision = self.decide(&parts);
+        let (policy, attempt, asked) = (self.outlet.policy(), attempt(&self.connection), Asked::of(&parts));
+        let mut decision = self.decide(&policy, &parts);
+        let answer = policy.answer(attempt, asked.as_ask());
         let (path, headers) = (parts.uri.clone(), parts.headers.clone());
-        if decision.verdict == Verdict::Allow {
+        // What stands in for a host gets no secret of it.
+        if decision.verdict == Verdict::Allow && answer.is_none() {
             let to = Destination { host: &self.host, is_tls: self.is_tls };
             let value = |name: &str| self.outlet.secret(name);
-            if let Err(held) = boundary::put_in(&mut parts, &self.outlet.policy().secrets, to, value) {
+            if let Err(held) = boundary::put_in(&mut parts, &policy.secrets, to, value) {
                 decision = Decision { verdict: Verdict::Deny, rule: held.to_string() };
                 (parts.uri, parts.headers) = (path, headers);
             }
@@ -114,42 +130,48 @@ impl Talk {
                 return Ok(refusal(StatusCode::SERVICE_UNAVAILABLE, "it could not be recorded"));
             }
         };
-        let exchange = Arc::new(Exchange::new(&self.outlet, redactor, record));
+        let exchange = Arc::new(Exchange::new(&self.outlet, redactor, record, asked.clone()));
         if verdict == Verdict::Deny {
             let answer = refusal(StatusCode::FORBIDDEN, &rule);
             exchange.answered(answer.status().as_u16(), answer.version(), answer.headers());
             exchange.end(None);
             return Ok(answer);
         }
-        Ok(match self.pass(parts, body, &exchange).await {
-            Ok(answer) => answer,
-            Err(error) => {
-                let why = chain(&error);
-                let answer = refusal(StatusCode::BAD_GATEWAY, &why);
-                exchange.end(Some(why));
-                answer
+        self.going.begin(&exchange);
+        // Whoever changed the policy between the decision and this did not know of it.
+        let now = self.outlet.policy();
+        let is_denied = now.decide_request(attempt, asked.as_ask()).verdict == Verdict::Deny;
+        if is_denied || now.answer(attempt, asked.as_ask()) != answer {
+            exchange.end(Some(Cut::NotAllowed.to_string()));
+            return Ok(refusal(StatusCode::FORBIDDEN, "it is not allowed any more"));
+        }
+        let answered = match answer {
+            Some(Instead::Fixed { status, headers, body: text }) => {
+                instead::fixed((*status, headers, text), body, &exchange).await
             }
-        })
+            Some(Instead::Service(service)) => self.pass(parts, body, Some(*service), &exchange).await,
+            None => self.pass(parts, body, None, &exchange).await,
+        };
+        Ok(answered.unwrap_or_else(|error| {
+            let why = chain(&error);
+            let answer = refusal(StatusCode::BAD_GATEWAY, &why);
+            exchange.end(Some(why));
+            answer
+        }))
     }
 
-    fn decide(&self, parts: &Parts) -> Decision {
+    fn decide(&self, policy: &Policy, parts: &Parts) -> Decision {
         let deny = |rule: String| Decision { verdict: Verdict::Deny, rule };
         if parts.method == Method::CONNECT {
             return deny("a request must not make a connection of its own".to_owned());
         }
-        let connection = &self.connection;
         match said_host(parts) {
             None => return deny("it does not say which host it is for".to_owned()),
-            Some(said) if said == self.host || self.host == HOST => {}
+            Some(said) if said == self.host || is_ours(&self.host) => {}
             Some(said) => return deny(format!("it was to reach `{}` and says `{said}`", self.host)),
         }
-        let attempt = Attempt {
-            name: connection.name.as_deref(),
-            address: connection.address,
-            port: connection.port.unwrap_or_default(),
-        };
         let ask = Ask { method: parts.method.as_str(), path: parts.uri.path() };
-        self.outlet.policy().decide_request(attempt, ask)
+        policy.decide_request(attempt(&self.connection), ask)
     }
 
     /// What the sandbox asked, as it asked it: with placeholders.
@@ -178,21 +200,31 @@ impl Talk {
         if self.is_tls { "https" } else { "http" }
     }
 
+    /// Asks the host, or what answers in its place.
     async fn pass(
         &self,
         mut parts: Parts,
         body: Incoming,
+        service: Option<SocketAddr>,
         exchange: &Arc<Exchange>,
     ) -> Result<Answer, PassError> {
         let inside = take_upgrade(&mut parts);
-        parts.uri = self.address(&parts).map_err(PassError::Address)?;
+        let address = self.address(&parts).map_err(PassError::Address)?;
+        parts.uri = match service {
+            None => address,
+            Some(service) => instead::at(service, &mut parts, &address).map_err(PassError::Address)?,
+        };
         // The client below speaks whatever the host does.
         parts.version = Version::HTTP_11;
         strip(&mut parts.headers, inside.is_some());
         parts.headers.remove(EXPECT);
         let body = Watched::new(body, Arc::clone(&exchange.sent), None);
-        let client = if inside.is_some() { &self.outside_http1 } else { &self.outside };
-        let asked = client.request(hyper::Request::from_parts(parts, body));
+        let request = hyper::Request::from_parts(parts, body);
+        let asked = match (service, &inside) {
+            (Some(_), _) => self.services.request(request),
+            (None, Some(_)) => self.outside_http1.request(request),
+            (None, None) => self.outside.request(request),
+        };
         let mut answer = match tokio::time::timeout(ANSWER, asked).await {
             Ok(answer) => answer.map_err(PassError::Ask)?,
             Err(_elapsed) => return Err(PassError::Silent),
@@ -205,8 +237,7 @@ impl Talk {
         head.version = Version::HTTP_11;
         let ends = (!is_tunnel).then(|| Arc::clone(exchange));
         if let Some(inside) = inside.filter(|_| is_tunnel) {
-            let tunnel = tunnel(inside, outside, Arc::clone(exchange));
-            self.tunnels.lock().await.spawn(tunnel);
+            self.going.lead(inside, outside, Arc::clone(exchange)).await;
         }
         let body = Watched::new(body, Arc::clone(&exchange.received), ends);
         Ok(Response::from_parts(head, Either::Left(body)))
@@ -227,33 +258,17 @@ impl Talk {
 
 /// Why a request was not answered by its host.
 #[derive(Debug, thiserror::Error)]
-enum PassError {
+pub(super) enum PassError {
     #[error("the address of a request makes no sense")]
     Address(#[source] hyper::http::Error),
     #[error("the host could not be asked")]
     Ask(#[source] hyper_util::client::legacy::Error),
     #[error("the host did not answer")]
     Silent,
-}
-
-/// Passes on whatever both sides speak now.
-async fn tunnel(inside: OnUpgrade, outside: OnUpgrade, exchange: Arc<Exchange>) {
-    let both = tokio::try_join!(inside, outside);
-    let error = match both {
-        Ok((inside, outside)) => {
-            let (mut inside, mut outside) = (TokioIo::new(inside), TokioIo::new(outside));
-            match tokio::io::copy_bidirectional(&mut inside, &mut outside).await {
-                Ok((sent, received)) => {
-                    exchange.sent.count(sent);
-                    exchange.received.count(received);
-                    None
-                }
-                Err(error) => Some(chain(&error)),
-            }
-        }
-        Err(error) => Some(chain(&error)),
-    };
-    exchange.end(error);
+    #[error("the request was not read to its end")]
+    Read(#[source] hyper::Error),
+    #[error("what was to be answered in place of the host is no answer")]
+    Answer(#[source] hyper::http::Error),
 }
 
 fn refusal(status: StatusCode, why: &str) -> Answer {
