@@ -2,6 +2,7 @@
 //!
 //! It is read from the real workspace, never from a sandbox: a gate must not be weakened by the change that it judges.
 
+mod elsewhere;
 mod graph;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use model::config::{Config, FILE};
 use model::{Code, Name, Problem};
 
+pub use elsewhere::{Elsewhere, elsewhere};
 pub use graph::{BadGraph, choose};
 
 /// Reads the file at the root of a workspace. `None`: there is none.

@@ -3,15 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use control::config::Elsewhere;
 use control::{Gate, Look, Passage, Preview, config};
 use model::caveat::CaveatKind;
 use model::config::Check;
+use model::diff::Detail;
 use model::exec::Text;
 use model::promotion::{
     Action, Assessment, Foretold, LeftOut, PromoteRequest, PromoteStep, Promoted, Unjudged,
 };
 use model::verdict::{Judgement, VerifyRequest, VerifyStep};
-use model::{Caveat, Code, Problem, PromotionId, Sandbox, Verdict, VerdictId};
+use model::{Caveat, Code, Name, Problem, PromotionId, Sandbox, Verdict, VerdictId};
 
 use crate::suite::Notes;
 use crate::verify::{Judging, nobody_waits, room, step, tell};
@@ -38,13 +40,14 @@ impl Lanes {
                 way = self.way(&sandbox, &request, steps) => way?,
                 () = steps.closed() => return Err(nobody_waits()),
             };
-            let gate = match way {
-                Way::Through(gate) => gate,
+            let (gate, machine) = match way {
+                Way::Through { gate, machine } => (gate, machine),
                 Way::Ended(promoted) => return Ok(*promoted),
             };
             match self.control.promote(id, which, request.clone(), gate).await? {
                 Passage::Through(mut promoted) => {
                     if let Promoted::Done { promotion, assessment } = &mut promoted {
+                        assessment.left_out.machine += machine;
                         assessment.caveats.extend(stays_behind(promotion.verdict, &assessment.left_out));
                     }
                     return Ok(promoted);
@@ -59,21 +62,28 @@ impl Lanes {
     async fn foretell(&self, sandbox: &Sandbox, request: PromoteRequest) -> Result<Promoted, Problem> {
         let checks = self.asked(sandbox, &request).await?;
         let mut look = self.control.look(&sandbox.id.to_string(), request.clone()).await?;
+        let mut names: Vec<Name> = checks.iter().map(|check| check.name.clone()).collect();
         let outlook = if look.assessment.is_clear() && !look.assessment.is_nothing() {
-            self.outlook(sandbox, &checks, &request, &look).await?
+            match elsewhere(&look.assessment).await? {
+                Some(elsewhere) if request.force => {
+                    names.extend(elsewhere.checks);
+                    Outlook::Open(Gate::Forced)
+                }
+                Some(elsewhere) => Outlook::Closed(elsewhere.problem()),
+                None => self.outlook(sandbox, &checks, &request, &look).await?,
+            }
         } else {
             Outlook::Open(Gate::None)
         };
-        let names = || checks.iter().map(|check| check.name.clone()).collect();
         let gate = match outlook {
             Outlook::Open(Gate::None) => None,
-            Outlook::Open(Gate::Forced) => Some(Foretold::Forced { checks: names() }),
+            Outlook::Open(Gate::Forced) => Some(Foretold::Forced { checks: names }),
             Outlook::Open(Gate::Passed { verdict, .. } | Gate::Previewed { verdict, .. }) => {
                 let Assessment { caveats, left_out, .. } = &mut look.assessment;
                 caveats.extend(stays_behind(Some(verdict), left_out));
                 Some(Foretold::Open { verdict })
             }
-            Outlook::Judge | Outlook::Preview => Some(Foretold::Checks { checks: names() }),
+            Outlook::Judge | Outlook::Preview => Some(Foretold::Checks { checks: names }),
             Outlook::Closed(problem) => Some(Foretold::Closed { problem }),
         };
         Ok(Promoted::Planned { assessment: look.assessment, gate })
@@ -87,11 +97,11 @@ impl Lanes {
     ) -> Result<Way, Problem> {
         // Each time: what changed here may be what is asked.
         let checks = self.asked(sandbox, request).await?;
-        if checks.is_empty() {
-            return Ok(Way::Through(Gate::None));
+        if checks.is_empty() && !request.force {
+            return Ok(Way::through(Gate::None));
         }
-        if request.force {
-            return Ok(Way::Through(Gate::Forced));
+        if request.force && !checks.is_empty() {
+            return Ok(Way::through(Gate::Forced));
         }
         let look = self.control.look(&sandbox.id.to_string(), request.clone()).await?;
         // No need to ask the checks.
@@ -101,14 +111,26 @@ impl Lanes {
         if look.assessment.is_nothing() {
             return Ok(Way::ended(Promoted::Planned { assessment: look.assessment, gate: None }));
         }
+        match elsewhere(&look.assessment).await? {
+            Some(_) if request.force => return Ok(Way::through(Gate::Forced)),
+            // No need to ask the checks here.
+            Some(elsewhere) => return Err(elsewhere.problem()),
+            None => {}
+        }
         match self.outlook(sandbox, &checks, request, &look).await? {
-            Outlook::Open(gate) => Ok(Way::Through(gate)),
+            Outlook::Open(gate) => Ok(Way::through(gate)),
             Outlook::Judge => {
                 let verdict = self.judge(sandbox, &checks, judging(request, steps)).await?;
                 tell_verdict(steps, &verdict);
-                passed(&verdict, sandbox).map(Way::Through)
+                passed(&verdict, sandbox).map(Way::through)
             }
-            Outlook::Preview => self.preview(sandbox, &checks, request, steps).await,
+            Outlook::Preview => {
+                let machine = look.assessment.left_out.machine;
+                Ok(match self.preview(sandbox, &checks, request, steps).await? {
+                    Way::Through { gate, machine: _ } => Way::Through { gate, machine },
+                    ended @ Way::Ended(_) => ended,
+                })
+            }
             Outlook::Closed(problem) => Err(problem),
         }
     }
@@ -149,8 +171,8 @@ impl Lanes {
         })
     }
 
-    /// Merged with what changed here, beside it, or only a part of it: nobody has seen that yet, so it is made and judged
-    /// now.
+    /// Merged with what changed here, beside it, or only a part of it, as it is where something stays behind on the machine:
+    /// nobody has seen that yet, so it is made and judged now.
     async fn preview(
         &self,
         sandbox: &Sandbox,
@@ -163,10 +185,15 @@ impl Lanes {
             Preview::Blocked(assessment) => return Ok(Way::ended(Promoted::Blocked { assessment })),
         };
         let id = snapshot.id;
+        let digest = self.control.sealed_state(id, Detail::Paths).await?.digest;
+        // It may have come out the same as before.
+        if let Standing::Passed(verdict) = self.standing(sandbox.id, digest, checks).await? {
+            return Ok(Way::through(Gate::Previewed { snapshot: id, verdict: verdict.id }));
+        }
         let verdict = self.judge_snapshot(sandbox, snapshot, checks, judging(request, steps)).await?;
         tell_verdict(steps, &verdict);
         match verdict.outcome {
-            Judgement::Pass => Ok(Way::Through(Gate::Previewed { snapshot: id, verdict: verdict.id })),
+            Judgement::Pass => Ok(Way::through(Gate::Previewed { snapshot: id, verdict: verdict.id })),
             Judgement::Fail | Judgement::Inconclusive => Err(unfit(sandbox, &verdict)),
         }
     }
@@ -186,12 +213,20 @@ impl Lanes {
 
 /// Where a promotion goes.
 enum Way {
-    Through(Gate),
+    Through {
+        gate: Gate,
+        /// Changes of the machine that stay behind, and are not in what was judged any more.
+        machine: u64,
+    },
     /// There is nothing to do, or something stands in the way.
     Ended(Box<Promoted>),
 }
 
 impl Way {
+    fn through(gate: Gate) -> Self {
+        Self::Through { gate, machine: 0 }
+    }
+
     fn ended(promoted: Promoted) -> Self {
         Self::Ended(Box::new(promoted))
     }
@@ -209,23 +244,24 @@ enum Outlook {
 
 /// Is what would be promoted what the sandbox has, all of it and nothing else?
 fn is_as_sealed(assessment: &Assessment) -> bool {
-    let counts = assessment.counts();
-    counts.merged + counts.kept + assessment.left_out.unnamed == 0
+    let (counts, left_out) = (assessment.counts(), &assessment.left_out);
+    counts.merged + counts.kept + left_out.unnamed + left_out.machine == 0
 }
 
-/// The checks saw the sandbox as it is, with what is promoted only where it is named. Whoever relies on the verdict should know
-/// that.
+/// What another worktree asks of what would be promoted into it.
+async fn elsewhere(assessment: &Assessment) -> Result<Option<Elsewhere>, Problem> {
+    let assessment = assessment.clone();
+    let read = tokio::task::spawn_blocking(move || config::elsewhere(&assessment));
+    Ok(read.await.map_err(|error| Problem::from_error(Code::Internal, &error))??)
+}
+
+/// The checks ran with what git ignores as the sandbox has it: without its build folders few would. Whoever relies on the
+/// verdict should know that it is promoted only where it is named.
 fn stays_behind(verdict: Option<VerdictId>, left_out: &LeftOut) -> Option<Caveat> {
-    let verdict = verdict?;
-    let counted = |number: u64, what: &str| {
-        let plural = if number == 1 { "" } else { "s" };
-        (number > 0).then(|| format!("{number} {what}{plural}"))
-    };
-    let parts = [counted(left_out.machine, "machine change"), counted(left_out.ignored, "ignored change")];
-    let parts: Vec<_> = parts.into_iter().flatten().collect();
-    let verb = if left_out.machine + left_out.ignored == 1 { "stays" } else { "stay" };
-    let text = format!("the checks of {verdict} ran with {} that {verb} behind", parts.join(" and "));
-    (!parts.is_empty()).then(|| Caveat::new(CaveatKind::Verdict, text))
+    let (verdict, ignored) = (verdict?, left_out.ignored);
+    let what = if ignored == 1 { "change that stays" } else { "changes that stay" };
+    let text = format!("the checks of {verdict} ran with {ignored} ignored {what} behind");
+    (ignored > 0).then(|| Caveat::new(CaveatKind::Verdict, text))
 }
 
 /// A path outside the workspace that would be neither as the sandbox has it nor left out.

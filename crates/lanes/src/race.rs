@@ -13,7 +13,9 @@ use std::time::Instant;
 use control::Throwaway;
 use jiff::Timestamp;
 use model::config::Check;
-use model::race::{Candidate, Entry, Phase, Race, RaceRequest, RaceStep};
+use model::limits::Limits;
+use model::net::Net;
+use model::race::{Attempt, Candidate, Entry, Phase, Race, RaceRequest, RaceStep};
 use model::sandbox::Actor;
 use model::units::Span;
 use model::verdict::VerifyRequest;
@@ -60,6 +62,8 @@ impl Lanes {
             score: request.score.clone(),
             timeout: request.timeout.unwrap_or(Check::TIMEOUT),
             actor: request.actor,
+            limits: request.create.limits.clone(),
+            net: request.net.clone(),
             room: room(request.parallel),
             logs: self.races.folder(id),
             steps: steps.clone(),
@@ -99,6 +103,9 @@ struct Field {
     score: Option<String>,
     timeout: Span,
     actor: Actor,
+    /// In place of those that the state has that they start from.
+    limits: Limits,
+    net: Option<Net>,
     room: Arc<Semaphore>,
     logs: PathBuf,
     steps: Steps<RaceStep>,
@@ -156,6 +163,16 @@ fn check_candidates(request: &RaceRequest) -> Result<(), Problem> {
             let detail = format!("two candidates are called `{}`", candidate.name);
             return Err(Problem::new(Code::BadRequest, detail).hint("give each a name of its own"));
         }
+    }
+    let is_there = |candidate: &&Candidate| matches!(candidate.attempt, Attempt::Sandbox { .. });
+    if let Some(there) = candidates.iter().find(is_there)
+        && (request.create.limits != Limits::default() || request.net.is_some())
+    {
+        let name = &there.name;
+        let detail = format!("`{name}` is there already, and keeps the limits and the network that it has");
+        return Err(Problem::new(Code::BadRequest, detail).hint(
+            "leave out limits and --net, or start from its state: `zeno race --from SANDBOX --try ...`",
+        ));
     }
     if request.pick == model::race::Pick::Score && request.score.is_none() {
         return Err(Problem::new(Code::BadRequest, "the highest score wins, and there is no score")

@@ -184,11 +184,24 @@ pub(crate) fn step(note: Note) -> VerifyStep {
     }
 }
 
-/// A sandbox that changed its own checks is judged by those of the host all the same; whoever reads the verdict should know.
+/// A sandbox that changed its own checks is judged by those of the host all the same, and one that changed the machine with
+/// these changes; whoever reads the verdict should know.
 fn caveats(diff: &Diff) -> Vec<Caveat> {
     let is_changed = diff.workspace.iter().any(|change| change.path == FILE.into());
     let text = "the sandbox changed zeno.yaml; it was judged by the checks of the real workspace";
-    is_changed.then(|| Caveat::at(CaveatKind::Checks, FILE, text)).into_iter().collect()
+    let changed = is_changed.then(|| Caveat::at(CaveatKind::Checks, FILE, text));
+    let machine = diff.machine.first().map(|first| {
+        let more = match diff.machine.len() {
+            1 => String::new(),
+            all => format!(" and {} more", all - 1),
+        };
+        let what = format!("`{}`{more} outside of the workspace", first.path.display());
+        let text = format!(
+            "the checks ran with changes to {what}; what is promoted without them is judged without them"
+        );
+        Caveat::new(CaveatKind::Checks, text)
+    });
+    changed.into_iter().chain(machine).collect()
 }
 
 fn no_checks(workspace: Option<&Text>) -> Problem {

@@ -39,6 +39,22 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// These, and where nothing is said, those below.
+    #[must_use]
+    pub fn over(self, below: &Self) -> Self {
+        let Self { cpus, memory, pids, disk, ttl, idle, on_expire, best_effort } = self;
+        Self {
+            cpus: cpus.or(below.cpus),
+            memory: memory.or(below.memory),
+            pids: pids.or(below.pids),
+            disk: disk.or(below.disk),
+            ttl: ttl.or(below.ttl),
+            idle: idle.or(below.idle),
+            on_expire: on_expire.or(below.on_expire),
+            best_effort: best_effort || below.best_effort,
+        }
+    }
+
     /// The first limit that is zero: nothing could run under it.
     #[must_use]
     pub fn zero(&self) -> Option<&'static str> {

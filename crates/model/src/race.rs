@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::diff::Lines;
 use crate::exec::{Outcome, Text};
 use crate::id::{Name, RaceId, SandboxId, SnapshotId, VerdictId};
+use crate::net::Net;
 use crate::problem::Problem;
 use crate::sandbox::{Actor, CreateRequest};
 use crate::units::{Size, Span};
@@ -19,7 +20,11 @@ pub struct RaceRequest {
     /// The sandbox or snapshot whose state all start from; absent: a new sandbox, made as `create` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// Its limits hold for the candidates also where they start from something else.
     pub create: CreateRequest,
+    /// What candidates may reach; absent: as `create` says, or as what they start from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net: Option<Net>,
     pub candidates: Vec<Candidate>,
     /// Names of checks in the workspace's `zeno.yaml`, with what they need. None, and no `commands`: all of them.
     pub checks: Vec<Name>,

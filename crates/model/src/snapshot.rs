@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::Text;
 use crate::id::{Name, SandboxId, SnapshotId};
+use crate::limits::Limits;
+use crate::net::Net;
 use crate::problem::Problem;
 use crate::sandbox::{Actor, Sandbox};
 use crate::units::Size;
@@ -141,6 +143,11 @@ pub struct RestoreRequest {
     pub name: Option<Name>,
     /// Added to those of the sandbox the snapshot was made of.
     pub labels: BTreeMap<String, String>,
+    /// In place of those of the sandbox the snapshot was made of, one by one.
+    pub limits: Limits,
+    /// In place of what the sandbox could reach that the snapshot was made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net: Option<Net>,
     pub actor: Actor,
 }
 

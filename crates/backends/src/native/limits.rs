@@ -89,8 +89,8 @@ impl Inner {
                 Caveat::new(CaveatKind::Limit, text)
             }
             DiskKind::Memory => {
-                let text = "what it writes is kept in memory, so that --disk holds; `zeno stop` and a restart lose it, and no \
-                            snapshot can be made of it";
+                let text = "what it writes is kept in memory, so that --disk holds; `zeno stop`, a restart and the \
+                            end of its time lose it, and no snapshot can be made of it";
                 let remedy = self.machine.disk_images.remedy();
                 Caveat::new(CaveatKind::Durability, format!("{text}; this would change it: {remedy}"))
             }

@@ -66,6 +66,8 @@ pub enum NativeError {
     Unjudged { merged: u64, left: u64 },
     #[error("`{}`{} changed here, and no check has seen that", path.display(), others(*.more))]
     MovedBeside { path: PathBuf, more: u64 },
+    #[error(transparent)]
+    Guarded(Box<Problem>),
     #[error("could not lay what the sandbox changed over the present")]
     Lay(#[source] PromoteError),
     #[error("the workspace changes all the time")]
@@ -90,6 +92,7 @@ impl From<NativeError> for Problem {
             matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
         };
         match &error {
+            NativeError::Guarded(problem) => Self::clone(problem),
             NativeError::MakeFolder { source, .. }
             | NativeError::Write { source, .. }
             | NativeError::Image(ImageError::Make { source, .. })

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::diff::Comparison;
+use engine::layers::OfMachine;
 use engine::promote::{
     Ask, AskCommits, Left, Purpose, Recovered, Summary, apply, assess, find_commits, forget, kept, recover,
     summary, undo,
@@ -51,14 +52,17 @@ impl Native {
         Ok(work.await.map_err(NativeError::from)??)
     }
 
-    /// Promotes, all or nothing, if nothing stands in the way and anything is to be done.
+    /// Promotes, all or nothing, if nothing stands in the way and anything is to be done. `guard` has the last word, on
+    /// exactly what is about to be applied.
     pub async fn promote(
         &self,
         id: PromotionId,
         candidate: Candidate,
+        guard: impl FnOnce(&Assessment) -> Result<(), Problem> + Send + 'static,
     ) -> Result<Passage<Assessment>, Problem> {
         let native = self.clone();
-        let work = tokio::task::spawn_blocking(move || native.0.weigh(&candidate, Some(id)));
+        let work =
+            tokio::task::spawn_blocking(move || native.0.weigh(&candidate, Some((id, Box::new(guard)))));
         match work.await.map_err(NativeError::from)? {
             Ok(assessment) => Ok(Passage::Through(assessment)),
             Err(error @ (NativeError::Unjudged { .. } | NativeError::MovedBeside { .. })) => {
@@ -135,7 +139,7 @@ impl Inner {
     fn weigh(
         &self,
         candidate: &Candidate,
-        promotion: Option<PromotionId>,
+        promotion: Option<(PromotionId, Guard)>,
     ) -> Result<Assessment, NativeError> {
         let _turn = self.promoting();
         let comparison = self.sealed_comparison(&candidate.saved.0)?;
@@ -153,10 +157,11 @@ impl Inner {
             // Whoever names paths wants no more than these.
             Commits::Bring | Commits::Leave => assessed,
         };
-        if let Some(id) = promotion
+        if let Some((id, guard)) = promotion
             && assessed.report.is_clear()
             && !assessed.report.is_nothing()
         {
+            guard(&assessed.report).map_err(|problem| NativeError::Guarded(Box::new(problem)))?;
             if candidate.exactly {
                 self.is_as_judged(&candidate.saved, &assessed.report)?;
             }
@@ -169,9 +174,10 @@ impl Inner {
     /// Would all of the workspace be what was judged? Checks take their time, and what changes beside the promoted paths
     /// meanwhile shows in none of them. Asked in the turn of the promotion, right before it is applied.
     fn is_as_judged(&self, saved: &Saved, report: &Assessment) -> Result<(), NativeError> {
-        let (changes, unnamed) = (report.counts(), report.left_out.unnamed);
-        if changes.merged + changes.kept + unnamed > 0 {
-            return Err(NativeError::Unjudged { merged: changes.merged, left: changes.kept + unnamed });
+        let (changes, left_out) = (report.counts(), &report.left_out);
+        let left = changes.kept + left_out.unnamed + left_out.machine;
+        if changes.merged + left > 0 {
+            return Err(NativeError::Unjudged { merged: changes.merged, left });
         }
         let Some(frozen) = &saved.0.frozen else { return Ok(()) };
         let (paths, total) = self.captures.behind(frozen, 1)?;
@@ -189,6 +195,9 @@ impl Inner {
         self.promoting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
+
+/// Says whether what was assessed may be applied.
+type Guard = Box<dyn FnOnce(&Assessment) -> Result<(), Problem> + Send>;
 
 /// Where commits are gathered; whoever promotes has it alone.
 pub(super) fn scratch(home: &Path) -> PathBuf {
@@ -229,6 +238,15 @@ impl<'a> Wish<'a> {
     pub(super) fn hiding<'b>(mut self, masked: impl Iterator<Item = &'b Masked>) -> Self {
         self.masked.extend(masked.map(|masked| path(&masked.path)));
         self
+    }
+
+    /// What of the machine belongs to what is laid over the present.
+    pub(super) fn of_machine(&self, purpose: Purpose) -> OfMachine<'_> {
+        match purpose {
+            Purpose::Refresh => OfMachine::All,
+            // What is judged is what is promoted: of the machine only what is named.
+            Purpose::Preview | Purpose::Apply => OfMachine::Named(&self.paths),
+        }
     }
 
     pub(super) fn ask<'b>(&'b self, comparison: &'b Comparison, purpose: Purpose) -> Ask<'b> {

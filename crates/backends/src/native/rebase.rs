@@ -20,8 +20,8 @@ use super::{Inner, Native, Purpose, Saved};
 #[derive(Clone, Debug)]
 pub struct Rebase {
     pub purpose: Purpose,
-    /// Its paths are laid, and decided as its resolutions say. What git ignores and what was changed on the machine come
-    /// along.
+    /// Its paths are laid, and decided as its resolutions say. What git ignores comes along, and so does what was changed on
+    /// the machine: all of it to be worked on, what is named to be judged.
     pub candidate: Candidate,
     /// What the sandbox was made with.
     pub made_with: CreateRequest,
@@ -60,14 +60,19 @@ impl Inner {
     fn rebase(&self, order: &Rebase) -> Result<Rebased, NativeError> {
         let Rebase { purpose, candidate, made_with, holder, probe, layer } = order;
         let old = &candidate.saved.0;
-        let Some(was) = &old.frozen else { return Err(NativeError::NotFrozen) };
+        let was = old.frozen.as_ref();
+        // What would come of a promotion to the machine alone can be shown all the same.
+        if was.is_none() && *purpose == Purpose::Refresh {
+            return Err(NativeError::NotFrozen);
+        }
         let _turn = self.promoting();
         let comparison = self.sealed_comparison(old)?;
         for _ in 0..ATTEMPTS {
-            let frozen = self.freeze_anew(&was.workspace, *holder, made_with)?;
-            let ask = Ask { request: made_with, frozen: Some(&frozen), disk_kind: old.plan.disk_kind };
+            let freeze = |was: &Frozen| self.freeze_anew(&was.workspace, *holder, made_with);
+            let frozen = was.map(freeze).transpose()?;
+            let ask = Ask { request: made_with, frozen: frozen.as_ref(), disk_kind: old.plan.disk_kind };
             let (plan, mut masked, planned) = self.planner.plan(&ask)?;
-            masked.extend(frozen.masked.iter().cloned());
+            masked.extend(frozen.iter().flat_map(|frozen| frozen.masked.iter().cloned()));
             let wish = Wish::of(candidate).hiding(masked.iter());
             let assessed = assess(&wish.ask(&comparison, *purpose)).map_err(NativeError::Lay)?;
             let (Some(layer), true) = (layer, assessed.report.is_clear()) else {
@@ -77,22 +82,32 @@ impl Inner {
             if !old.layers.is_empty() {
                 let mut stack = old.layers.clone();
                 self.squashed.apply(&mut stack, &self.layers);
-                self.layers.rebase(&stack, *layer, (&old.plan, &plan), |half| {
+                let machine = wish.of_machine(*purpose);
+                self.layers.rebase(&stack, *layer, (&old.plan, &plan), machine, |half| {
                     assessed.lay(&plan, half).map_err(NativeError::Lay)
                 })?;
                 layers.push(*layer);
             }
             // What was merged was read after the workspace was frozen: it must not have changed in between.
-            let generation = self.freeze_anew(&was.workspace, *probe, made_with).map(|now| now.generation);
-            self.captures.release(*probe);
-            if generation? != frozen.generation {
+            let is_as_frozen = match &frozen {
+                None => true,
+                // Git's own came along.
+                Some(frozen) if *purpose == Purpose::Refresh => {
+                    let now = self.freeze_anew(&frozen.workspace, *probe, made_with);
+                    self.captures.release(*probe);
+                    now?.generation == frozen.generation
+                }
+                Some(frozen) => self.captures.behind(frozen, 1)?.1 == 0,
+            };
+            if !is_as_frozen {
                 layers.iter().try_for_each(|layer| self.layers.remove(*layer))?;
                 continue;
             }
-            let caveats = caveats(old, planned.into_iter().chain(frozen.caveats.iter().cloned()));
-            let since = Some(old.since.unwrap_or(was.taken));
+            let about_frozen = frozen.iter().flat_map(|frozen| frozen.caveats.iter().cloned());
+            let caveats = caveats(old, planned.into_iter().chain(about_frozen));
+            let since = old.since.or(was.map(|was| was.taken));
             let disputed = old.disputed.iter().chain(&assessed.disputed).cloned().collect();
-            let (frozen, turn) = (Some(frozen), FIRST_TURN);
+            let turn = FIRST_TURN;
             let stored =
                 Stored { plan, frozen, masked, caveats, layers, since, disputed, turn, ran_in: None };
             return Ok(Rebased { assessment: assessed.report, saved: Some(Saved(stored)) });

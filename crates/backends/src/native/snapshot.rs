@@ -189,7 +189,8 @@ impl Inner {
             self.captures.adopt(id, frozen)?;
         }
         self.stock.forget(id);
-        let next = Stored { turn: now.turn + 1, ..saved.0 };
+        let mut next = Stored { turn: now.turn + 1, ..saved.0 };
+        next.keep_terms(&now.plan);
         make_disk(&folder, &next)?;
         folder.replace(&next)?;
         // Removing it would take longer for a lot than for a little.
@@ -211,6 +212,7 @@ impl Inner {
         stored.ran_in = Some(self.boot.clone());
         self.has_all(&stored)?;
         let enforced = self.enforce(order.id, &order.request.limits)?;
+        stored.bind(order.request, &enforced);
         if let Some(frozen) = &stored.frozen {
             self.captures.adopt(order.id, frozen)?;
         }

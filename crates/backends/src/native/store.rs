@@ -1,7 +1,7 @@
 //! A sandbox's folder: what is in it, and how it is made and removed.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,15 @@ use engine::capture::Frozen;
 use engine::layers::Layers;
 use engine::view::{Part, Plan};
 use jiff::Timestamp;
-use model::sandbox::Masked;
+use model::caveat::CaveatKind;
+use model::limits::Defaults;
+use model::net::Wiring;
+use model::sandbox::{CreateRequest, Masked};
 use model::{Caveat, LayerId, SandboxId};
 use serde::{Deserialize, Serialize};
 
 use super::boot::Boot;
+use super::limits::Enforced;
 use super::problem::NativeError;
 
 /// Everything needed to start the sandbox again or to find it after a restart. Only grows.
@@ -61,6 +65,32 @@ impl Stored {
         let taken = self.frozen.as_ref().map(|frozen| frozen.taken);
         let since = self.since.or(taken).unwrap_or(made);
         Self { since: Some(since), turn: FIRST_TURN, ran_in: None, ..self }
+    }
+
+    /// Puts it under these limits, with this network: those of the sandbox it comes from may have been others.
+    pub(super) fn bind(&mut self, request: &CreateRequest, enforced: &Enforced) {
+        let wiring = request.net.wiring();
+        if self.plan.net != wiring {
+            self.caveats.retain(|caveat| caveat.kind != CaveatKind::Network);
+            let unfiltered = Caveat::new(CaveatKind::Network, "it uses the host's network, unfiltered");
+            self.caveats.extend((wiring == Wiring::Host).then_some(unfiltered));
+        }
+        self.plan.net = wiring;
+        self.plan.pids = request.limits.pids.unwrap_or(Defaults::PIDS).into();
+        self.plan.disk = request.limits.disk.map(|size| size.0);
+        self.plan.disk_kind = enforced.disk_kind;
+        for caveat in &enforced.caveats {
+            if !self.caveats.contains(caveat) {
+                self.caveats.push(caveat.clone());
+            }
+        }
+    }
+
+    /// Whatever it is taken back to, a sandbox stays under its own limits, with its own network.
+    pub(super) fn keep_terms(&mut self, own: &Plan) {
+        let Plan { hostname: _, root: _, parts: _, net, nested, pids, disk, disk_kind } = own;
+        (self.plan.net, self.plan.nested) = (*net, *nested);
+        (self.plan.pids, self.plan.disk, self.plan.disk_kind) = (*pids, *disk, *disk_kind);
     }
 
     /// The name of the folder that takes what the sandbox writes.
@@ -188,7 +218,13 @@ impl Folder {
         let (path, next) = (self.plan(), self.0.join("plan.json.next"));
         let failed = |source| NativeError::Write { path: path.clone(), source };
         let text = serde_json::to_vec(stored).map_err(|source| failed(source.into()))?;
-        fs::write(&next, text).and_then(|()| fs::rename(&next, &path)).map_err(failed)
+        // Half a plan, as a power cut may leave of one that was not brought to the disk first, would lose the sandbox. What
+        // the sandbox wrote is not waited for: that takes longer for a lot than for a little.
+        let replaced = fs::File::create(&next)
+            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&next, &path))
+            .and_then(|()| fs::File::open(&self.0)?.sync_all());
+        replaced.map_err(failed)
     }
 
     /// Finishes what was begun when the daemon ended: an upper that is to be a layer and is none yet, or one that was

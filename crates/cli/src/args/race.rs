@@ -52,8 +52,8 @@ pub(crate) struct Race {
     /// Commands at the same time; as many as there are processors if not given
     #[arg(long, value_name = "N")]
     pub(crate) parallel: Option<u32>,
-    /// What candidates may reach: nothing, or all the host reaches
-    #[arg(long, value_parser = PossibleValuesParser::new(["none", "host"]).try_map(|text| text.parse::<Net>()))]
+    /// What candidates may reach, as for `zeno run`: none, allow:NAME[:PORT],..., allow:registries, open, deny or host
+    #[arg(long, value_name = "NET")]
     pub(crate) net: Option<Net>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,

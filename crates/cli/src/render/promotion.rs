@@ -36,7 +36,7 @@ pub(crate) fn promoted(promoted: &Promoted, sandbox: &Which, paint: Paint) -> St
                 + &in_the_way(assessment, sandbox, paint)
                 + &left_out(assessment);
             match (assessment.is_nothing(), assessment.is_clear()) {
-                (true, true) => what + "nothing to promote\n",
+                (true, true) => what + "nothing to promote (times alone are no change)\n",
                 (false, true) => what + &foretold(gate.as_ref()),
                 (_, false) => what,
             }

@@ -170,6 +170,7 @@ fn request_of(typed: &args::Race, caller: &Caller) -> Result<RaceRequest, Failur
             actor: caller.actor,
             ..CreateRequest::default()
         },
+        net: typed.net.clone(),
         candidates: tries.chain(others).collect::<Result<_, Failure>>()?,
         commands: typed.commands.clone(),
         score: typed.score.clone(),

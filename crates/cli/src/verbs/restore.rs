@@ -14,6 +14,7 @@ pub(crate) async fn restore(typed: &Restore, invocation: &Invocation) -> Result<
         name: typed.name.clone(),
         labels: labels(&typed.labels),
         actor: invocation.actor()?,
+        ..RestoreRequest::default()
     };
     let api = invocation.api().await?;
     let sandbox = Waiting::begin("making the sandbox").watch(api.restore(&typed.snapshot, &request)).await?;

@@ -14,6 +14,7 @@ use crate::yard::Yard;
 
 /// Growing moments, from the first request to beyond its end. In the last round it was told to be done.
 const LAST: u32 = 35;
+const LAST_UNDO: u32 = 20;
 /// Of each: changed, removed and made.
 const FILES: u32 = 100;
 
@@ -55,6 +56,49 @@ fn never_half_a_promotion() {
             None => assert!(now == old, "round {round}: not promoted, and not as it was"),
         }
         ends[usize::from(last.is_some())] += 1;
+        assert_eq!(place.strays(), Vec::<PathBuf>::new(), "round {round}");
+    }
+    assert!(ends[0] > 0 && ends[1] > 0, "old and new were both seen: {ends:?}, {whole:?}");
+}
+
+#[test]
+fn never_half_an_undo() {
+    let home = Home::new();
+    let place = Place::new(&home);
+    let old = place.state();
+    home.ok(&["promote", "box"]);
+    let new = place.state();
+    let began = Instant::now();
+    home.ok(&["undo"]);
+    let whole = began.elapsed();
+    assert!(place.state() == old && new != old);
+
+    let mut ends = [0; 2];
+    for round in 0..=LAST_UNDO {
+        home.ok(&["promote", "box"]);
+        let undo = home.command(&["undo"]).spawn().unwrap();
+        if round == LAST_UNDO {
+            assert_eq!(finish(undo, b"").code, 0);
+            home.crash();
+        } else {
+            thread::sleep(whole * round * 5 / (LAST_UNDO * 4));
+            home.crash();
+            finish(undo, b"");
+        }
+        let promotions = home.json(&["promotions"]);
+        let last = promotions.as_array().unwrap().last().unwrap();
+        let is_undone = match last["state"].as_str().unwrap() {
+            "undone" => true,
+            "applied" => false,
+            other => panic!("round {round}: {other}"),
+        };
+        let expected = if is_undone { &old } else { &new };
+        assert!(place.state() == *expected, "round {round}: {}, and not as it should be", last["state"]);
+        if !is_undone {
+            home.ok(&["undo"]);
+            assert!(place.state() == old, "round {round}: undone, and not as it was");
+        }
+        ends[usize::from(is_undone)] += 1;
         assert_eq!(place.strays(), Vec::<PathBuf>::new(), "round {round}");
     }
     assert!(ends[0] > 0 && ends[1] > 0, "old and new were both seen: {ends:?}, {whole:?}");

@@ -88,6 +88,32 @@ fn a_disk_goes_with_its_sandbox_even_without_a_daemon() {
     assert_eq!(home.daemon(), None, "nobody else did it");
 }
 
+/// Nothing is lost because a clock ran out, unless it was told before that it would be.
+#[test]
+fn what_is_on_a_disk_is_kept_when_its_time_is_over() {
+    let home = Home::new();
+    let options = ["--disk", "16MiB", "--timeout", "3s"];
+    let ran = home.run(&options, "echo half > /var/tmp/zeno-work; sleep 1000");
+    assert_eq!(ran.code, 124, "{ran}");
+    home.create("box", &["--disk", "16MiB", "--ttl", "5s", "--on-expire", "destroy"]);
+    let told = home.json(&["get", "box"])["caveats"].to_string();
+    home.exec("box", "echo half > /var/tmp/zeno-work");
+    until("its time to be over", || (home.zeno(&["get", "box"]).code == 6).then_some(()));
+    let kept = home.json(&["snapshots"]);
+    let kept = kept.as_array().unwrap();
+    if !is_root() {
+        assert!(kept.is_empty() && told.contains("the end of its time lose it"), "{kept:?} {told}");
+        return;
+    }
+    let reasons: Vec<_> = kept.iter().map(|kept| kept["reason"].as_str().unwrap()).collect();
+    assert_eq!(reasons, ["timeout", "expired"]);
+    for (at, kept) in kept.iter().enumerate() {
+        let name = format!("again-{at}");
+        home.ok(&["restore", kept["id"].as_str().unwrap(), "--name", &name]);
+        assert_eq!(home.exec(&name, "cat /var/tmp/zeno-work").out(), "half\n");
+    }
+}
+
 #[test]
 fn what_is_on_a_disk_can_be_compared_and_saved() {
     let home = Home::new();

@@ -19,6 +19,7 @@ mod exec;
 mod files;
 mod fixes;
 mod freeze;
+mod gates;
 mod home;
 mod hostile;
 mod http;

@@ -8,6 +8,7 @@ use model::units::Size;
 use serde_json::{Value, json};
 
 use crate::home::{Home, Ran, finish};
+use crate::terminal::Screen;
 use crate::wait::until;
 
 /// Adds wrongly.
@@ -251,6 +252,113 @@ fn where_none_passes_none_wins_and_people_read_why() {
       try: give each a name of its own
     [exit 2]
     ");
+}
+
+/// Whatever they start from, candidates are under the limits of the race, and reach what it says.
+#[test]
+fn what_starts_elsewhere_is_under_the_limits_of_the_race() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    assert_eq!(
+        yard.zeno(&["create", "--name", "box", "--net", "host", "--pids", "300", "--best-effort"]).code,
+        0
+    );
+    home.ok(&["snapshot", "box", "--name", "start"]);
+    let shows = "grep processes /proc/self/limits; readlink /proc/self/ns/net";
+    let here = fs::read_link("/proc/self/ns/net").unwrap();
+    let race = |options: &[&str]| {
+        let options = [&["--from", "start", "--check", "true"], options].concat();
+        let [entry] = entries::<1>(&yard.race(&[("only", shows)], &options, 0));
+        let told = fs::read_to_string(entry["log"].as_str().unwrap()).unwrap();
+        let mut lines = told.lines();
+        let pids = lines.next().unwrap().split_whitespace().nth(2).unwrap().to_owned();
+        let is_host = lines.next().unwrap() == here.to_str().unwrap();
+        let sandbox = home.json(&["get", entry["sandbox"].as_str().unwrap()]);
+        (pids, is_host, sandbox)
+    };
+    let (pids, is_host, _) = race(&[]);
+    assert_eq!((pids.as_str(), is_host), ("300", true), "as what it starts from");
+    let limits = ["--pids", "50", "--memory", "64MiB", "--best-effort", "--ttl", "1h", "--net", "none"];
+    let (pids, is_host, sandbox) = race(&limits);
+    assert_eq!((pids.as_str(), is_host), ("50", false));
+    let limits = &sandbox["limits"];
+    assert_eq!((&limits["pids"], &limits["memory"]), (&json!(50), &json!("64MiB")), "{sandbox}");
+    assert!(!sandbox["caveats"].to_string().contains("host's network"), "{sandbox}");
+    // Taken back to where it started, it is still under them.
+    let id = sandbox["id"].as_str().unwrap();
+    home.ok(&["rollback", id, "start"]);
+    let told = home.exec(id, shows).out();
+    assert!(told.contains(" 50 ") && !told.contains(here.to_str().unwrap()), "{told}");
+
+    let there = ["race", "--candidate", "sandbox:box", "--check", "true"];
+    assert_eq!(yard.zeno(&there).code, 0);
+    for limit in [&["--pids", "50"][..], &["--net", "none"]] {
+        let refused = yard.zeno(&[&there[..], limit].concat());
+        assert_eq!(refused.code, 2, "{refused}");
+        assert!(refused.err().contains("`box` is there already, and keeps the limits"), "{refused}");
+    }
+    // All that a sandbox may reach can be said of candidates, too.
+    let (_, is_host, sandbox) = race(&["--net", "allow:registries"]);
+    assert!(!is_host && sandbox["net"].to_string().contains("registries"), "{sandbox}");
+}
+
+#[test]
+fn the_fastest_wins_where_that_is_asked_for() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    let small = ("small", "sleep 4; sed -i s/-/+/ lib.sh");
+    let quick = ("quick", "sed -i s/-/+/ lib.sh; echo more > notes");
+    let quicker = ("wrong", "true");
+    let race = yard.race(&[small, quick, quicker], &["--check", TEST, "--pick", "fastest"], 0);
+    assert_eq!((&race["winner"], &race["pick"]), (&json!("quick"), &json!("fastest")), "{race}");
+    let [small, ..] = entries::<3>(&race);
+    assert_eq!(small["outcome"], "pass", "it lost by its time alone: {small}");
+}
+
+#[test]
+fn a_person_sees_how_far_each_is_and_chooses() {
+    let home = Home::new();
+    let yard = Yard::new(&home);
+    assert_eq!(yard.zeno(&["create", "--name", "box"]).code, 0);
+    let go = home.yard().join("go");
+    fs::write(&go, "").unwrap();
+    let wait = "slow=until grep -q now ~/go; do sleep 0.1; done; sed -i s/-/+/ lib.sh";
+    let tries =
+        ["--try", wait, "--try", "other=sed -i s/-/+/ lib.sh; echo why > notes", "--try", "wrong=true"];
+    let options = ["--from", "box", "--check", TEST, "--pick", "ask", "--parallel", "4"];
+    let mut screen = Screen::drawn(&home, &[&["race"], &tries[..], &options].concat());
+    // A line for each, and each goes on by itself.
+    screen.see("slow ");
+    screen.see("running");
+    screen.see("pass in");
+    screen.see("fail in");
+    screen.see("add 2 3 is -1");
+    assert!(!screen.shown.contains("Which one?"), "{}", screen.shown);
+    fs::write(&go, "now\n").unwrap();
+    screen.next("Which one? [slow/other] ");
+    screen.type_in(b"other\n");
+    screen.next("chosen: ");
+    screen.next("? [y/N] ");
+    assert!(!yard.repository.join("notes").exists());
+    screen.type_in(b"y\n");
+    assert_eq!(screen.end(), 0);
+    home.daemon();
+    assert_eq!(fs::read_to_string(yard.repository.join("notes")).unwrap(), "why\n");
+    // Whoever names none of them has none.
+    let mut screen = Screen::open(
+        &home,
+        &[
+            &["race", "--try", "a=true", "--promote", "yes"],
+            &options[..2],
+            &["--check", "true", "--pick", "ask"],
+        ]
+        .concat(),
+    );
+    screen.next("Which one? [a] ");
+    screen.type_in(b"\n");
+    screen.next("none is chosen; all of them stay");
+    assert_eq!(screen.end(), 0);
+    assert_eq!(home.json(&["promotions"]).as_array().unwrap().len(), 1);
 }
 
 #[test]

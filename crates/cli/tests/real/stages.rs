@@ -220,12 +220,30 @@ fn a_sandbox_cannot_choose_its_stages() {
     let home = Home::new();
     let yard = Yard::new(&home, TWO);
     home.exec("box", "sed -i 's/staging run/evil run/; s/production run/evil run/' zeno.yaml");
-    home.ok(&["promote", "box", "--to", "staging"]);
+    home.ok(&["promote", "box", "--to", "staging", "--allow-executes"]);
     assert!(yard.read("zeno.yaml").contains("evil"), "it has arrived here");
     // Going on goes by what was there before it came, and so does undoing.
     home.ok(&["promote", "box", "--to", "production"]);
     home.ok(&["undo"]);
     assert_eq!(yard.did(), "staging run\nproduction run\nproduction back\nstaging back\n");
+}
+
+/// Checks of `local` run on the real machine whenever somebody promotes: they do not come without a question.
+#[test]
+fn commands_of_stages_do_not_come_unasked() {
+    let home = Home::new();
+    let yard = Yard::new(&home, "");
+    let evil = "checks: {ok: 'touch ../ran'}\npromotion: {stages: [{name: local, checks: [ok]}]}\n";
+    fs::write(home.yard().join("evil"), evil).unwrap();
+    for place in ["", "deep/"] {
+        home.exec("box", &format!("mkdir -p deep; cp ../evil {place}zeno.yaml"));
+        let refused = home.zeno(&["promote", "box"]);
+        assert_eq!(refused.code, 4, "{refused}");
+        assert!(refused.out().contains(&format!("executes {place}zeno.yaml")), "{refused}");
+    }
+    home.exec("box", "git checkout -q zeno.yaml; rm -r deep; echo better > answer");
+    home.ok(&["promote", "box"]);
+    assert_eq!((yard.read("answer").as_str(), yard.path.join("../ran").exists()), ("better\n", false));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::Child;
+use std::process::{Child, Command};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -29,6 +29,17 @@ impl Screen {
     }
 
     pub(crate) fn sized(home: &Home, arguments: &[&str], rows: u16, columns: u16) -> Self {
+        Self::at(home.command(arguments), rows, columns)
+    }
+
+    /// One that can be drawn on: what moves on the screen is shown only where it is known how.
+    pub(crate) fn drawn(home: &Home, arguments: &[&str]) -> Self {
+        let mut command = home.command(arguments);
+        command.env("TERM", "xterm");
+        Self::at(command, 24, 120)
+    }
+
+    fn at(mut command: Command, rows: u16, columns: u16) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
@@ -37,7 +48,7 @@ impl Screen {
             File::from(open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap());
         resize(&terminal, rows, columns);
         let end = || terminal.try_clone().unwrap();
-        let child = home.command(arguments).stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         Self { controller: File::from(controller), terminal, child, shown: String::new(), passed: 0 }
     }
 

@@ -9,6 +9,7 @@ use model::sandbox::Actor;
 use model::{Code, Digest, Problem, PromotionId, SnapshotId, VerdictId};
 
 use super::snapshot::Sealed;
+use crate::config::elsewhere;
 use crate::control::Control;
 use crate::names::{self, Known, Noun};
 use crate::recovery::logged;
@@ -17,9 +18,9 @@ use crate::{refusal, store};
 /// What has to be true of a state before it is promoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Nothing is asked of it.
+    /// Nothing is asked of it where the sandbox was made. What another worktree asks is looked at before anything is applied.
     None,
-    /// Checks are declared, and whoever asks wants it all the same.
+    /// Something is asked of it, and whoever promotes wants it all the same.
     Forced,
     /// Checks passed on the state with this digest, and only that may go through.
     Passed { digest: Digest, verdict: VerdictId },
@@ -127,7 +128,7 @@ impl Control {
                 resolutions,
                 forgotten: false,
             };
-            control.apply_promotion(promotion, candidate).await
+            control.apply_promotion(promotion, candidate, gate).await
         })
         .await
     }
@@ -136,10 +137,18 @@ impl Control {
         &self,
         mut promotion: Promotion,
         candidate: Candidate,
+        gate: Gate,
     ) -> Result<Passage<Promoted>, Problem> {
         // Written before anything is touched, so that whoever comes after a crash knows where to look.
         self.write_promotion(&promotion, promotion.actor).await?;
-        let applied = self.inner.native.promote(promotion.id, candidate).await;
+        let guard = move |assessment: &Assessment| match gate {
+            Gate::Forced => Ok(()),
+            Gate::None | Gate::Passed { .. } | Gate::Previewed { .. } => match elsewhere(assessment)? {
+                Some(elsewhere) => Err(elsewhere.problem()),
+                None => Ok(()),
+            },
+        };
+        let applied = self.inner.native.promote(promotion.id, candidate, guard).await;
         let assessment = match applied {
             Ok(Passage::Through(assessment)) => assessment,
             Ok(Passage::MovedOn(why)) => {

@@ -16,7 +16,7 @@ use crate::slots::Slot;
 use crate::store::{Record, SnapshotRecord};
 
 impl Control {
-    /// Makes a sandbox of a snapshot: its files, its environment, its limits.
+    /// Makes a sandbox of a snapshot: its files, its environment, its limits and network, unless others are asked for.
     pub async fn restore(&self, which: &str, request: RestoreRequest) -> Result<Sandbox, Problem> {
         let _layers = self.inner.layers.read().await;
         let record = self.find_snapshot(which).await?;
@@ -34,7 +34,8 @@ impl Control {
         // Dropped when whoever asked is gone: then those that were made already are removed again.
         let mut tasks = JoinSet::new();
         for (at, name) in names.into_iter().enumerate() {
-            let asked = RestoreRequest { name, labels: request.labels.clone(), actor: request.actor };
+            let labels = request.labels.clone();
+            let asked = RestoreRequest { name, labels, actor: request.actor, ..RestoreRequest::default() };
             let (control, record) = (self.clone(), record.clone());
             tasks.spawn(async move { (at, control.make_of(record, asked).await) });
         }
@@ -99,9 +100,11 @@ impl Control {
     async fn make_of(&self, record: SnapshotRecord, asked: RestoreRequest) -> Result<Sandbox, Problem> {
         is_workspace_there(&record)?;
         let SnapshotRecord { snapshot: Snapshot { id, .. }, mut request, saved } = record;
-        let RestoreRequest { name, labels, actor } = asked;
+        let RestoreRequest { name, labels, limits, net, actor } = asked;
         request.name = name;
         request.labels.extend(labels);
+        request.limits = limits.over(&request.limits);
+        request.net = net.unwrap_or(request.net);
         request.actor = actor;
         let order = Order { request, first: None, throwaway: false, from: Some((id, saved)) };
         self.make_from(order).await

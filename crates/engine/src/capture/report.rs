@@ -14,7 +14,7 @@ use model::sandbox::Masked;
 use rustix::fs::{FileType, Mode};
 
 use super::files::{DIRECTORY, Stat, look, open_beneath, split};
-use super::index::{Absence, Entry, Flaw, Role};
+use super::index::{Absence, Entry, Flaw, ROOT, Role};
 use super::layer::{Flavour, Kind, Layer, kind_of};
 use super::place::Place;
 use super::state::State;
@@ -145,10 +145,11 @@ fn shortcoming(entry: &Entry) -> Option<&'static str> {
     }
 }
 
-/// The first `cap` paths that differ between a frozen state and reality, and how many differ. Git's own files aside.
+/// The first `cap` paths that differ between a frozen state and reality, and how many differ. Git's own files aside, and what
+/// git ignores: logs and build folders change all the time, a sandbox reads most of it live, and it is nobody's work.
 pub(super) fn behind(
     place: &Place,
-    state: &State,
+    state: &mut State,
     layers: &[PathBuf],
     cap: usize,
 ) -> Result<(Vec<PathBuf>, u64), CaptureError> {
@@ -171,7 +172,10 @@ pub(super) fn behind(
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => None,
             other => other.map_err(failed)?,
         };
-        if !alike(then.as_ref(), now.as_ref()) {
+        let is_folder = |stat: &Stat| stat.file_type() == FileType::Directory;
+        if !alike(then.as_ref(), now.as_ref())
+            && !is_ignored(place, state, &path, now.as_ref().or(then.as_ref()).is_some_and(is_folder))
+        {
             total += 1;
             if first.len() < cap {
                 first.push(PathBuf::from(OsStr::from_bytes(&path)));
@@ -179,6 +183,22 @@ pub(super) fn behind(
         }
     }
     Ok((first, total))
+}
+
+/// Does git ignore it, by the rules of now? What it tracks it does not ignore.
+fn is_ignored(place: &Place, state: &mut State, path: &[u8], is_folder: bool) -> bool {
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    let above: Vec<&[u8]> = slashes.map(|at| &path[..at]).collect();
+    // The folder may be gone, or be read live: then the rules of one further up say it.
+    let known = above.iter().rposition(|folder| state.index.find(folder).is_some());
+    let id = known.and_then(|at| state.index.find(above[at])).unwrap_or(ROOT);
+    let is_below_ignored = state.index.dir(id).is_some_and(|dir| dir.role == Role::Ignored);
+    let Some(rules) = state.rules(place, id) else { return is_below_ignored };
+    let unknown = &above[known.map_or(0, |at| at + 1)..];
+    let is_ignored = is_below_ignored
+        || unknown.iter().any(|folder| rules.ignore(folder, true))
+        || rules.ignore(path, is_folder);
+    is_ignored && !rules.repository.tracks(path, is_folder)
 }
 
 fn look_beneath(place: &Place, path: &[u8]) -> io::Result<Option<Stat>> {

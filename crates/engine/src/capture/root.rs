@@ -148,7 +148,7 @@ impl Inner {
         pins: &Arc<Pins>,
         git: Option<&GitIndex<'_>>,
         tell: &dyn Fn(Step),
-    ) -> Result<(&Place, &State), CaptureError> {
+    ) -> Result<(&Place, &mut State), CaptureError> {
         let path = self.place.path.clone();
         let unreadable = |source| CaptureError::ReadWorkspace { path: path.clone(), source };
         if !self.place.is_current().map_err(unreadable)? {

@@ -13,6 +13,7 @@ mod trash;
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,7 @@ use model::LayerId;
 use crate::capture::layer::Flavour;
 use crate::launcher::Rights;
 use crate::view::{Lower, Meta, Part, Plan};
+use squash::Which;
 
 pub use error::LayerError;
 pub use trash::Trash;
@@ -171,14 +173,15 @@ impl Layers {
         })
     }
 
-    /// Makes a layer that shows of the machine what these layers show, top first, and of all that is frozen what `lay`
-    /// puts into its folder. The parts of the machine are those of the old plan, which the new one may call by other
-    /// names.
+    /// Makes a layer that shows of the machine what these layers show, top first, as far as it is wanted, and of all that
+    /// is frozen what `lay` puts into its folder. The parts of the machine are those of the old plan, which the new one may
+    /// call by other names.
     pub fn rebase<E: From<LayerError>>(
         &self,
         run: &[LayerId],
         into: LayerId,
         (old, new): (&Plan, &Plan),
+        machine: OfMachine<'_>,
         lay: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = |source| LayerError::Rebase { layer: into, source };
@@ -186,14 +189,15 @@ impl Layers {
         self.make(into, failed, |half| {
             for part in old.parts.iter().filter(is_machine) {
                 let folders = self.folders(run, part)?;
-                if folders.is_empty() {
+                let which = machine.of(part, old);
+                if folders.is_empty() || which == Which::Named(Vec::new()) {
                     continue;
                 }
                 let mut parts = new.parts.iter().filter(is_machine);
                 let Some(place) = parts.find(|new| new.mountpoint == part.mountpoint) else {
                     return Err(LayerError::Unmounted { path: part.mountpoint.clone() }.into());
                 };
-                squash::merge(&folders, &half.join(&place.name), flavour()).map_err(failed)?;
+                squash::merge(&folders, &half.join(&place.name), flavour(), &which).map_err(failed)?;
             }
             lay(half)
         })
@@ -205,7 +209,7 @@ impl Layers {
         self.make(into, failed, |half| {
             for part in &plan.parts {
                 let folders = self.folders(run, part)?;
-                squash::merge(&folders, &half.join(&part.name), flavour()).map_err(failed)?;
+                squash::merge(&folders, &half.join(&part.name), flavour(), &Which::All).map_err(failed)?;
             }
             let run = serde_json::to_vec(run).map_err(|source| failed(source.into()))?;
             fs::write(half.join(OF), run).map_err(failed)
@@ -287,6 +291,39 @@ impl Layers {
             }
         }
         Ok(None)
+    }
+}
+
+/// How much of what was changed on the machine a layer is to show.
+#[derive(Clone, Copy, Debug)]
+pub enum OfMachine<'a> {
+    All,
+    /// What is at or below these absolute paths.
+    Named(&'a [PathBuf]),
+}
+
+impl OfMachine<'_> {
+    /// What of it lies in a part, seen from its mount point.
+    fn of(self, part: &Part, plan: &Plan) -> Which {
+        let Self::Named(paths) = self else { return Which::All };
+        // What is mounted below it has a part of its own.
+        let deeper = |path: &Path| {
+            let mut others = plan.parts.iter().map(|other| &other.mountpoint);
+            others.any(|other| {
+                *other != part.mountpoint && other.starts_with(&part.mountpoint) && path.starts_with(other)
+            })
+        };
+        let mut named = Vec::new();
+        for path in paths {
+            if part.mountpoint.starts_with(path) {
+                return Which::All;
+            }
+            match path.strip_prefix(&part.mountpoint) {
+                Ok(inside) if !deeper(path) => named.push(inside.as_os_str().as_bytes().to_vec()),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Which::Named(named)
     }
 }
 

@@ -3,7 +3,9 @@
 //! On it is what a program reads and runs by itself: on entering a folder, opening it in an editor, logging in, at a time
 //! of day, at the next commit. Not on it is what runs when somebody builds, tests or starts the project: `package.json`'s
 //! scripts, makefiles, `build.rs`, `conftest.py`. That is the code under promotion itself; whoever runs it has asked for it,
-//! and asking each time would teach people to say yes without looking. `.gitattributes` and `.gitmodules` are not on it
+//! and asking each time would teach people to say yes without looking. What a coding agent only reads (`AGENTS.md`,
+//! `CLAUDE.md`, rules) runs nothing by itself either. `zeno.yaml` is on it: its commands run on this machine whenever
+//! somebody promotes, whatever they promote. `.gitattributes` and `.gitmodules` are not on it
 //! either: they only name filters and addresses, and git takes commands from its own configuration alone, which is never
 //! promoted. Where that configuration names a folder of hooks, or a file with more of it, the engine asks git.
 
@@ -117,6 +119,13 @@ mod tests {
         check("/w/.husky/pre-commit", true);
         check("/w/.husky/_/deeper", true);
         check("/w/package.json", false);
+        check("/w/zeno.yaml", true);
+        check("/w/deep/down/zeno.yaml", true);
+        check("/w/.hg/hgrc", true);
+        check("/w/.jj/repo/config.toml", true);
+        check("/w/mise.local.toml", true);
+        check("/w/.claude/hooks/check.sh", true);
+        check("/w/CLAUDE.md", false);
         check("/w/tasks.json", false);
         check("/home/u/.bashrc", true);
         check("/home/v/.bashrc", false);

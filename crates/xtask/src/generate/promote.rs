@@ -99,8 +99,17 @@ in the workspace meanwhile, beside it, or only in part, it is judged before it i
 judged, too, and after three times it is refused. The winner of a race is judged by the checks of the race besides. `zeno try`
 runs the checks itself. `--dry-run` says what they would say, and runs none of them.
 
-Checks see the sandbox as it is, also what it changed outside of the workspace or in what git ignores. That is promoted only
-where it is named: where it stays behind, a caveat says so.
+What is judged is what is promoted. A sandbox that changed the machine, too, is judged without what is not named (`zeno verify`
+judges it as it is, and its verdict says so and opens no gate for less). Only what git ignores is there for the checks as the sandbox
+has it, because few would run without build folders: where it stays behind, a caveat says so. What git ignores may also change
+here while the checks run.
+
+The gate is that of where things go, not only of where the sandbox was made: what would be promoted into another worktree (named
+with `--paths`, in a repository within the workspace, or because the workspace is only a folder of one) is refused where its
+`zeno.yaml` asks for checks, or for a person before `local`. They are heard for a sandbox that is made there. `--force` goes past
+that, and is recorded.
+
+Times come along with what changed otherwise. A time alone is no change, and is not promoted.
 
 Commits made inside arrive as `refs/zeno/<sandbox>/heads/...`, `.../tags/...` and `.../HEAD` of the real repository: no ref of
 yours, no index, no setting and no hook is touched, and nothing checks them out. A verdict's digest covers where branches

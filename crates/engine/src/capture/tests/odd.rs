@@ -10,10 +10,10 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, XattrFlags};
 
-use super::super::FROZEN_ROOT;
 use super::super::files::{DIRECTORY, join};
-use super::Lab;
+use super::super::{FROZEN_ROOT, Live};
 use super::tree::{assert_current, merged, reality};
+use super::{Lab, git, live_here};
 
 #[test]
 fn every_name_and_kind_is_kept() {
@@ -165,6 +165,33 @@ fn how_far_behind() {
     std::fs::remove_file(lab.path("folder/4")).unwrap();
     let (paths, total) = lab.captures.behind(&frozen, 2).unwrap();
     assert_eq!((paths, total), (vec!["folder/3".into(), "folder/4".into()], 3));
+}
+
+/// Logs and build folders change all the time, and are nobody's work.
+#[test]
+fn what_git_ignores_is_never_behind() {
+    for live in [live_here(), Live::Copy] {
+        let mut lab = Lab::showing(live);
+        git(&lab.work(), &["init", "-q"]);
+        lab.write(".gitignore", "*.log\n/target/\n");
+        for file in ["server.log", "target/deep/file", "folder/old.log", "kept.log", "source"] {
+            lab.write(file, "first");
+        }
+        git(&lab.work(), &["add", "-f", "kept.log"]);
+        let (_, frozen) = lab.freeze();
+        lab.write("server.log", "first, second");
+        lab.write("target/deep/file", "other");
+        lab.write("target/new/deep", "");
+        lab.write("folder/new.log", "");
+        std::fs::remove_file(lab.path("folder/old.log")).unwrap();
+        std::fs::remove_dir_all(lab.path("target/deep")).unwrap();
+        assert_eq!(lab.captures.behind(&frozen, 9).unwrap(), (Vec::new(), 0), "{live:?}");
+        // What is tracked is somebody's work, whatever the rules say.
+        lab.write("kept.log", "second");
+        lab.write("source", "second");
+        let paths = vec!["kept.log".into(), "source".into()];
+        assert_eq!(lab.captures.behind(&frozen, 9).unwrap(), (paths, 2), "{live:?}");
+    }
 }
 
 #[test]

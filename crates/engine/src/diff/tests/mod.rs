@@ -17,7 +17,7 @@ use super::{Ask, Comparison, compare};
 use crate::capture::FROZEN_ROOT;
 use crate::capture::layer::Flavour;
 use crate::launcher::Rights;
-use crate::layers::squash::merge;
+use crate::layers::squash::{Which, merge};
 use crate::view::{DiskKind, Lower, Meta, Part, Plan, Root};
 
 /// A frozen workspace with one layer, and an upper over it.
@@ -72,7 +72,7 @@ impl Bed {
         std::fs::create_dir(&squashed).unwrap();
         let is_root = rustix::process::geteuid().is_root();
         let flavour = if is_root { Flavour::Trusted } else { Flavour::User };
-        merge(&parts, &squashed.join("0"), flavour).unwrap();
+        merge(&parts, &squashed.join("0"), flavour, &Which::All).unwrap();
         std::fs::rename(self.path("layers"), self.path("old-layers")).unwrap();
         std::fs::create_dir(self.path("layers")).unwrap();
         std::fs::rename(squashed, self.path("layers/0")).unwrap();
