@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::exec::Variable;
+use crate::exec::{Text, Variable};
 use crate::net::{Net, PROXY, PROXY_PORT, Secret};
 
 /// The answer of `zeno env`.
@@ -25,6 +25,20 @@ pub struct Given {
     /// It trusts a certificate authority of its own, because connections of it are opened.
     #[serde(default)]
     pub authority: bool,
+    /// Which one, and where programs inside find it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusts: Option<Trusted>,
+}
+
+/// A certificate authority of one sandbox's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Trusted {
+    /// The file inside with all authorities, this one among them. Absent where the machine has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Text>,
+    pub subject: String,
+    /// SHA-256 of the certificate, as `openssl x509 -fingerprint -sha256` tells it.
+    pub fingerprint: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,14 +52,15 @@ pub struct GivenName {
 
 impl Given {
     #[must_use]
-    pub fn new(net: &Net, variables: Vec<Variable>, names: Vec<GivenName>) -> Self {
+    pub fn new(net: &Net, variables: Vec<Variable>, names: Vec<GivenName>, trusts: Option<Trusted>) -> Self {
         let policy = net.policy();
         Self {
             variables,
             secrets: policy.map(|policy| policy.secrets.clone()).unwrap_or_default(),
             names,
             proxy: policy.map(|_| format!("http://{PROXY}:{PROXY_PORT}")),
-            authority: policy.is_some_and(crate::net::Policy::may_inspect),
+            authority: trusts.is_some(),
+            trusts,
         }
     }
 }

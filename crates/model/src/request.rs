@@ -46,6 +46,14 @@ pub struct Request {
     pub http: Option<Box<Http>>,
 }
 
+impl Request {
+    /// Does it go on?
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.verdict == Verdict::Allow && self.end.is_none()
+    }
+}
+
 /// A request that was looked at. Secrets are taken out before it is written down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http {
@@ -73,12 +81,15 @@ pub struct Message {
     pub content_type: Option<String>,
     /// Bytes of its body that passed.
     pub size: u64,
-    /// The beginning of its body, where that is text.
+    /// The beginning of its body, where that is text. Only in the answer to who asks for this one request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The body is longer than what is kept of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
+    /// Nothing of its body is kept, because too many were kept at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_left_out: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,15 +7,21 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use model::request::Request;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// Cheap to clone. Written in order, by a thread of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
-    lines: mpsc::Sender<Vec<u8>>,
+    lines: mpsc::Sender<Line>,
+    /// For lines that wait, in KiB.
+    room: Arc<Semaphore>,
 }
+
+/// One that waits to be written, and its room.
+type Line = (Vec<u8>, OwnedSemaphorePermit);
 
 impl Journal {
     pub(crate) fn open(home: &Path) -> Self {
@@ -25,7 +31,7 @@ impl Journal {
         if let Err(error) = writer.spawn(move || write(&path, waiting)) {
             tracing::warn!(%error, "requests are not written to a file");
         }
-        Self { lines }
+        Self { lines, room: Arc::new(Semaphore::new(ROOM as usize)) }
     }
 
     /// Waits only if the disk is far behind.
@@ -37,15 +43,17 @@ impl Journal {
             }
         };
         line.push(b'\n');
-        if self.lines.send(line).await.is_err() {
+        let size = u32::try_from(line.len() >> 10).unwrap_or(u32::MAX).saturating_add(1).min(ROOM);
+        let room = Arc::clone(&self.room).acquire_many_owned(size).await.expect("never closed");
+        if self.lines.send((line, room)).await.is_err() {
             tracing::debug!(id = request.id, "a request is in the store only");
         }
     }
 }
 
-fn write(path: &Path, mut waiting: mpsc::Receiver<Vec<u8>>) {
+fn write(path: &Path, mut waiting: mpsc::Receiver<Line>) {
     let mut current = None;
-    while let Some(line) = waiting.blocking_recv() {
+    while let Some((line, _room)) = waiting.blocking_recv() {
         let written = append(path, &mut current, &line);
         if let Err(error) = written {
             tracing::warn!(path = %path.display(), %error, "a request is in the store only");
@@ -89,6 +97,8 @@ const NAME: &str = "requests.jsonl";
 /// A file becomes no longer than this, unless one line is.
 const LONGEST: u64 = 64 << 20;
 const WAITING: usize = 4096;
+/// In KiB.
+const ROOM: u32 = 16 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -6,11 +6,13 @@
 //! Never decides by anything but the sandbox's own policy ([`model::net::Policy`]); never knows HTTP as a server of ours;
 //! never prints.
 
+mod follow;
 pub mod gateway;
 mod journal;
 mod ports;
 mod recorder;
 mod redact;
 
+pub use follow::Follow;
 pub use gateway::{Gateway, GatewayError};
 pub use ports::Ports;

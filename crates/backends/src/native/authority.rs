@@ -1,20 +1,23 @@
 //! Whom a sandbox trusts beside the machine's own certificate authorities, where its connections are to be opened.
 //!
 //! The key never enters the sandbox: it lies in its folder, readable by us alone, for the next daemon. Inside there is a copy
-//! of the machine's bundle with one certificate more, mounted over the machine's own.
+//! of the machine's bundle with one certificate more, mounted over the machine's own, and the same of Java's stores.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use engine::launcher::Given;
 use model::SandboxId;
 use model::exec::Variable;
+use model::given::Trusted;
 use model::sandbox::CreateRequest;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use sha2::{Digest, Sha256};
 
+use super::java;
 use super::problem::NativeError;
 use super::store::Folder;
 
@@ -32,6 +35,13 @@ impl Authority {
     }
 }
 
+/// What of it is seen inside.
+#[derive(Clone, Debug)]
+pub(super) struct Certificate {
+    pem: String,
+    der: Vec<u8>,
+}
+
 impl Folder {
     /// What a sandbox with this request is given, made the first time it is asked for.
     pub(super) fn trust(&self, home: &Path, request: &CreateRequest) -> Result<Vec<Given>, NativeError> {
@@ -42,22 +52,64 @@ impl Folder {
             Some(key) => key,
             None => self.make_authority_key()?,
         };
-        let failed = |source| NativeError::Authority { source };
-        let certificate = params(&self.0).self_signed(&key).map_err(failed)?.pem();
-        let places = places();
-        let mut given = Vec::new();
-        for (number, place) in places.iter().enumerate() {
-            let mut bundle =
-                fs::read(place).map_err(|source| NativeError::Read { path: place.clone(), source })?;
+        let certificate = match self.certificate()? {
+            Some(certificate) => certificate,
+            None => self.make_certificate(&key)?,
+        };
+        let read = |place: &PathBuf| {
+            fs::read(place).map_err(|source| NativeError::Read { path: place.clone(), source })
+        };
+        let (mut given, mut first) = (Vec::new(), Vec::new());
+        for (number, place) in places().into_iter().enumerate() {
+            let mut bundle = read(&place)?;
+            if number == 0 {
+                first.clone_from(&bundle);
+            }
             bundle.extend_from_slice(b"\n");
-            bundle.extend_from_slice(certificate.as_bytes());
-            let file = self.0.join(format!("trust.{number}.pem"));
-            let written = fs::write(&file, bundle);
-            written.map_err(|source| NativeError::Write { path: file.clone(), source })?;
-            let file = file.strip_prefix(home).unwrap_or(&file).to_owned();
-            given.push(Given { file, at: place.clone() });
+            bundle.extend_from_slice(certificate.pem.as_bytes());
+            given.push(self.give(home, &format!("trust.{number}.pem"), &bundle, place)?);
+        }
+        for (number, place) in java::stores(&request.context).into_iter().enumerate() {
+            let store = java::with(&read(&place)?, &first, JAVAS_NAME, &certificate.der);
+            given.push(self.give(home, &format!("trust.{number}.jks"), &store, place)?);
         }
         Ok(given)
+    }
+
+    /// Writes a file for everyone inside to read, whoever wrote it.
+    fn give(&self, home: &Path, name: &str, bytes: &[u8], at: PathBuf) -> Result<Given, NativeError> {
+        let path = self.0.join(name);
+        let written =
+            fs::write(&path, bytes).and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o644)));
+        written.map_err(|source| NativeError::Write { path: path.clone(), source })?;
+        Ok(Given { file: path.strip_prefix(home).unwrap_or(&path).to_owned(), at })
+    }
+
+    /// Whom the sandbox trusts of ours, and where it reads so. None: it was made without.
+    pub(super) fn trusted(&self) -> Result<Option<Trusted>, NativeError> {
+        let Some(certificate) = self.certificate()? else { return Ok(None) };
+        let digest = Sha256::digest(&certificate.der);
+        let fingerprint = digest.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":");
+        let bundle = places().into_iter().next().map(Into::into);
+        Ok(Some(Trusted { bundle, subject: format!("CN={}", name(&self.0)), fingerprint }))
+    }
+
+    fn certificate(&self) -> Result<Option<Certificate>, NativeError> {
+        let path = self.0.join(CERTIFICATE);
+        match fs::read_to_string(&path) {
+            // One that is not whole is made again.
+            Ok(pem) => Ok(java::certificates(pem.as_bytes()).pop().map(|der| Certificate { pem, der })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(NativeError::Read { path, source }),
+        }
+    }
+
+    fn make_certificate(&self, key: &KeyPair) -> Result<Certificate, NativeError> {
+        let failed = |source| NativeError::Authority { source };
+        let made = params(&self.0).self_signed(key).map_err(failed)?;
+        let path = self.0.join(CERTIFICATE);
+        fs::write(&path, made.pem()).map_err(|source| NativeError::Write { path, source })?;
+        Ok(Certificate { pem: made.pem(), der: made.der().to_vec() })
     }
 
     /// Who signs for the hosts that a sandbox reaches. None: it was made without.
@@ -102,14 +154,17 @@ pub fn trust_variables() -> Vec<Variable> {
 
 /// The certificate's name is the sandbox's, so that it is the same whoever asks.
 fn params(folder: &Path) -> CertificateParams {
-    let id =
-        folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<SandboxId>().ok());
-    let name = id.map_or_else(|| "zeno".to_owned(), |id| format!("zeno {id}"));
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, name);
+    params.distinguished_name.push(DnType::CommonName, name(folder));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params
+}
+
+fn name(folder: &Path) -> String {
+    let id =
+        folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<SandboxId>().ok());
+    id.map_or_else(|| "zeno".to_owned(), |id| format!("zeno {id}"))
 }
 
 /// Where this machine keeps its bundle, links followed. The first is what programs are pointed to.
@@ -120,6 +175,9 @@ fn places() -> Vec<PathBuf> {
 }
 
 const KEY: &str = "authority.key";
+const CERTIFICATE: &str = "authority.pem";
+/// Under which Java lists it.
+const JAVAS_NAME: &str = "zeno";
 
 /// Debian and its kin, Fedora and its kin, SUSE, Alpine.
 const BUNDLES: [&str; 5] = [

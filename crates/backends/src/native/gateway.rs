@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use engine::gateway::Sockets;
 use engine::init::wire::Request;
-use model::Problem;
+use model::given::Trusted;
+use model::{Problem, SandboxId};
 
 use super::authority::Authority;
 use super::problem::NativeError;
+use super::store::Folder;
 use super::{Native, Running, talk};
 
 /// A sandbox whose connections lead to us.
@@ -37,6 +39,13 @@ impl Native {
         let sockets = received.await.map_err(NativeError::from)?.map_err(NativeError::Talk)?;
         let authority = folder.authority()?;
         Ok(Outlet { sockets, running: running.clone(), pid: peer.pid.as_raw_nonzero().get(), authority })
+    }
+}
+
+impl Native {
+    /// Whom a sandbox trusts of ours. None: it was made without.
+    pub fn trusted(&self, id: SandboxId) -> Result<Option<Trusted>, Problem> {
+        Ok(Folder::of(&self.0.home, id).trusted()?)
     }
 }
 

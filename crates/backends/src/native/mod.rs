@@ -11,6 +11,8 @@ mod disk;
 mod garbage;
 mod gateway;
 mod host;
+mod hosts;
+mod java;
 mod life;
 mod limits;
 mod port;
@@ -76,6 +78,7 @@ struct Inner {
     /// What the caps shared by all sandboxes do not cover here.
     shared_caveats: Vec<Caveat>,
     stock: stock::Stock,
+    hosts: hosts::Hosts,
     /// Held by whoever changes reality.
     promoting: Mutex<()>,
     /// Those we hold, so that ending one needs no search.
@@ -172,6 +175,7 @@ impl Native {
             squashed,
             shared_caveats: shared.caveats,
             stock: stock::Stock::default(),
+            hosts: hosts::Hosts::default(),
             promoting: Mutex::default(),
             held: Mutex::default(),
         })))

@@ -249,7 +249,8 @@ impl Inner {
         cgroup: Option<&Cgroup>,
         beginning: Beginning<'_>,
     ) -> Result<(Launched, StdStream), NativeError> {
-        let Beginning { opening, given } = beginning;
+        let Beginning { opening, mut given } = beginning;
+        given.extend(self.hosts.given(&self.home, &stored.plan)?);
         folder.make_parts(stored, &self.layers)?;
         let plan = match stored.layers.as_slice() {
             [] => Cow::Borrowed(&stored.plan),

@@ -53,7 +53,7 @@ pub(crate) struct Requests {
     /// Only what was denied
     #[arg(long)]
     pub(crate) denied: bool,
-    /// Only to this name, or to one below it
+    /// Only to this name, to one below it, or to this address
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! `zeno env`.
 
 use model::exec::Text;
-use model::given::Given;
+use model::given::{Given, Trusted};
 use model::net::Target;
 
 use super::paint::Paint;
@@ -22,9 +22,16 @@ pub(crate) fn given(given: &Given, paint: Paint) -> String {
     if let Some(proxy) = &given.proxy {
         text += &comment(&format!("for tools that insist on a proxy: {proxy}"), paint);
     }
-    if given.authority {
-        text +=
-            &comment("it trusts an authority of its own, which signs where connections are opened", paint);
+    if let Some(Trusted { bundle, subject, fingerprint }) = &given.trusts {
+        let own = format!(
+            "it trusts an authority of its own, which signs where connections are opened: {}",
+            clean(subject)
+        );
+        text += &comment(&own, paint);
+        text += &comment(&format!("its certificate is, as SHA-256, {}", clean(fingerprint)), paint);
+        if let Some(bundle) = bundle {
+            text += &comment(&format!("it is among those in {}", clean(&shown(bundle))), paint);
+        }
     }
     for name in &given.names {
         text += &comment(&format!("{} is {} and {} inside", clean(&name.name), name.ipv4, name.ipv6), paint);
@@ -80,7 +87,12 @@ mod tests {
             ipv4: "198.18.0.1".parse().unwrap(),
             ipv6: "fd7a:656e:6f00::1".parse().unwrap(),
         }];
-        let text = given(&Given::new(&Net::Gateway(policy), variables, names), Paint::Plain);
+        let trusted = Trusted {
+            bundle: Some("/etc/ssl/bundle.crt".into()),
+            subject: "CN=zeno sb-1".to_owned(),
+            fingerprint: "AB:CD".to_owned(),
+        };
+        let text = given(&Given::new(&Net::Gateway(policy), variables, names, Some(trusted)), Paint::Plain);
         insta::assert_snapshot!(text, @r"
         export TOKEN='zeno-placeholder'
         export A='it'\''s
@@ -88,7 +100,9 @@ mod tests {
         # npm_config_@a:b='x'
         # TOKEN stands for a secret of api.example
         # for tools that insist on a proxy: http://zeno.proxy:3128
-        # it trusts an authority of its own, which signs where connections are opened
+        # it trusts an authority of its own, which signs where connections are opened: CN=zeno sb-1
+        # its certificate is, as SHA-256, AB:CD
+        # it is among those in /etc/ssl/bundle.crt
         # api.example is 198.18.0.1 and fd7a:656e:6f00::1 inside
         ");
     }

@@ -42,6 +42,11 @@ fn message(first: &str, message: &Message, paint: Paint) -> String {
                 text += &paint.dim(&format!("(the beginning of {} bytes)\n", message.size));
             }
         }
+        None if message.is_left_out => {
+            let size = message.size;
+            text +=
+                &paint.dim(&format!("\n({size} bytes, of which nothing is kept: too many bodies at once)\n"));
+        }
         None if message.size > 0 => text += &paint.dim(&format!("\n({} bytes)\n", message.size)),
         None => {}
     }
@@ -76,10 +81,15 @@ mod tests {
                 content_type: Some("application/json".to_owned()),
                 size: 9,
                 text: Some("{\"a\": 1}\n".to_owned()),
-                is_cut: false,
+                ..Message::default()
             },
             response: Some(Message { version, size: 70_000, ..Message::default() }),
         };
+        let left_out = Message { size: 9, is_left_out: true, ..Message::default() };
+        assert!(
+            message("GET /", &left_out, Paint::Plain)
+                .ends_with("\n(9 bytes, of which nothing is kept: too many bodies at once)\n")
+        );
         assert_eq!(address(&http), "POST https://api.example.org/v1/x?token=[redacted]");
         insta::assert_snapshot!(exchange(&http, Paint::Plain), @r#"
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use model::net::{Net, Otherwise, Secret, Verdict};
-use model::request::Request;
+use model::request::{Protocol, Request};
 
 use super::http;
 use super::paint::Paint;
@@ -66,11 +66,9 @@ pub(crate) fn line(request: &Request, paint: Paint) -> String {
     let time = paint.dim(&request.time.strftime("%H:%M:%S").to_string());
     let (protocol, sandbox, by) = (request.protocol.as_str(), sandbox(request), process(request));
     let verdict = verdict(request.verdict, paint);
-    let rule = clean(&request.rule);
-    format!(
-        "{number}  {time}  {sandbox:14}  {verdict}  {protocol:5} {}  {by}  {rule}\n",
-        destination(request)
-    )
+    // Told when it begins, by which rule, and again when it has ended.
+    let how = if request.is_open() { clean(&request.rule).into_owned() } else { outcome(request) };
+    format!("{number}  {time}  {sandbox:14}  {verdict}  {protocol:5} {}  {by}  {how}\n", destination(request))
 }
 
 /// All that is known of one.
@@ -87,8 +85,10 @@ pub(crate) fn request(request: &Request, paint: Paint) -> String {
     fields.extend(request.address.map(|address| ("address", address.to_string())));
     match &request.end {
         Some(end) => {
-            fields.push(("sent", format!("{} bytes", end.sent)));
-            fields.push(("received", format!("{} bytes", end.received)));
+            if request.protocol != Protocol::Dns {
+                fields.push(("sent", format!("{} bytes", end.sent)));
+                fields.push(("received", format!("{} bytes", end.received)));
+            }
             fields.push(("took", took(end.milliseconds)));
             fields.extend(end.error.as_ref().map(|error| ("error", clean(error).into_owned())));
         }
@@ -141,6 +141,9 @@ fn outcome(request: &Request) -> String {
     match (&request.end, request.verdict) {
         (Some(end), Verdict::Allow) => match &end.error {
             Some(error) => clean(error).into_owned(),
+            None if request.protocol == Protocol::Dns => {
+                format!("asked for outside, {}", took(end.milliseconds))
+            }
             None => {
                 let status = request.http.as_ref().and_then(|http| http.status);
                 let status = status.map(|status| format!("{status}, ")).unwrap_or_default();
@@ -154,7 +157,7 @@ fn outcome(request: &Request) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::request::{End, Process, Protocol};
+    use model::request::{End, Process};
 
     use super::*;
     use crate::render::samples;
@@ -200,6 +203,11 @@ mod tests {
         17  0s   web      tcp   github.com:443     allow    git[7]  517 out, 4096 in, 83ms
         18  0s   web      tcp   [2001:db8::7]:443  deny     -       nothing allows it
         ");
+        let question = Request { protocol: Protocol::Dns, port: None, process: None, ..sample() };
+        insta::assert_snapshot!(line(&question, Paint::Plain), @"   17  12:00:00  web             allow  dns   github.com  -  asked for outside, 83ms");
+        let begun = Request { end: None, ..sample() };
+        insta::assert_snapshot!(line(&begun, Paint::Plain), @"   17  12:00:00  web             allow  tcp   github.com:443  git[7]  github.com");
+        insta::assert_snapshot!(line(&sample(), Paint::Plain), @"   17  12:00:00  web             allow  tcp   github.com:443  git[7]  517 out, 4096 in, 83ms");
         insta::assert_snapshot!(line(&denied(), Paint::Plain), @"   18  12:00:00  web             deny   tcp   [2001:db8::7]:443  -  nothing allows it");
         insta::assert_snapshot!(request(&sample(), Paint::Plain), @"
         time      2026-05-01T12:00:00Z

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use model::Caveat;
 use model::caveat::CaveatKind;
 use model::exec::Variable;
-use model::net::{Ecosystem, Policy, Reach, Rule, Target, Verdict, reach};
+use model::net::{Ecosystem, Policy, Ports, Reach, Rule, Target, Verdict, reach};
 
 pub(crate) use machine::Machine;
 use url::Url;
@@ -37,6 +37,8 @@ pub(crate) struct Completed {
     /// Not to be handed on: proxies that may not be reached.
     pub(crate) without: Vec<String>,
     pub(crate) caveats: Vec<Caveat>,
+    /// Asked for by name, and there is nothing to open.
+    pub(crate) unknown: Vec<Ecosystem>,
 }
 
 /// One setting of one tool.
@@ -75,8 +77,12 @@ pub(crate) fn complete(policy: &mut Policy, machine: &Machine) -> Completed {
                 let wanted = which.map_or(Ecosystem::ALL.to_vec(), |one| vec![one]);
                 for ecosystem in wanted {
                     let of_set = of_ecosystem(ecosystem, machine, &mut completed);
-                    let with_verdict = of_set.into_iter().map(|one| Rule { verdict: rule.verdict, ..one });
-                    rules.extend(with_verdict);
+                    let meant: Vec<Rule> =
+                        of_set.into_iter().filter_map(|one| as_typed(one, &rule)).collect();
+                    if which.is_some() && meant.is_empty() {
+                        completed.unknown.push(ecosystem);
+                    }
+                    rules.extend(meant);
                 }
             }
             _ => rules.push(rule),
@@ -88,7 +94,26 @@ pub(crate) fn complete(policy: &mut Policy, machine: &Machine) -> Completed {
         }
     }
     proxies::settle(policy, machine, &mut completed);
+    completed.caveats.extend(completed.unknown.iter().map(|ecosystem| unknown(*ecosystem)));
     completed
+}
+
+/// A rule of the set, as far as what was typed with the set's name goes. None: it is of another port.
+fn as_typed(rule: Rule, typed: &Rule) -> Option<Rule> {
+    let is_meant = |own: &Ports| {
+        typed.ports.is_empty()
+            || typed.ports.iter().any(|ports| (ports.first..=ports.last).contains(&own.first))
+    };
+    let is_one = rule.ports.iter().all(is_meant);
+    is_one.then(|| Rule { verdict: typed.verdict, inspect: typed.inspect.clone(), ..rule })
+}
+
+fn unknown(ecosystem: Ecosystem) -> Caveat {
+    let text = format!(
+        "{ecosystem} says nowhere on this machine where its registry is, so none is opened: `zeno net SANDBOX --allow HOST:443` opens \
+         one by its name"
+    );
+    Caveat::new(CaveatKind::Network, text)
 }
 
 fn of_ecosystem(ecosystem: Ecosystem, machine: &Machine, completed: &mut Completed) -> Vec<Rule> {

@@ -17,8 +17,9 @@ pub(super) fn rules(ecosystem: Ecosystem, machine: &Machine) -> Vec<Rule> {
     let urls: Vec<Url> = match ecosystem {
         Ecosystem::Cargo => cargo(machine),
         Ecosystem::Npm => npm(machine),
-        Ecosystem::Pnpm => bundle(machine, "pnpm", "dist/pnpm.cjs").into_iter().chain(npm(machine)).collect(),
-        Ecosystem::Yarn => bundle(machine, "yarn", "lib/cli.js").into_iter().chain(npm(machine)).collect(),
+        // They ask npm's, each by its own word for it.
+        Ecosystem::Pnpm => [bundle(machine, "pnpm", "dist/pnpm.cjs"), npm(machine)].concat(),
+        Ecosystem::Yarn => [bundle(machine, "yarn", "lib/cli.js"), npm(machine)].concat(),
         Ecosystem::Pip | Ecosystem::Uv => pip(machine),
         Ecosystem::Go => go(machine),
         // It has no registry but those in its lists.
@@ -65,11 +66,17 @@ fn npm(machine: &Machine) -> Vec<Url> {
     })
 }
 
-/// Of those that are one large file.
+/// Of those that are one large file: installed, fetched by corepack into the caller's cache, or the program itself.
 fn bundle(machine: &Machine, program: &str, file: &str) -> Vec<Url> {
-    let places: Vec<PathBuf> =
-        machine.programs(program).iter().filter_map(|path| Some(root_of(path)?.join(file))).collect();
-    first(places.into_iter(), |path| said_after(machine, path, "https://registry."))
+    let programs = machine.programs(program);
+    let installed = programs.iter().filter_map(|path| Some(root_of(path)?.join(file)));
+    let cache = machine.variable("COREPACK_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| machine.at_home(".cache/node/corepack"));
+    let versions = cache.map(|cache| machine.files(&cache.join("v1").join(program), "")).unwrap_or_default();
+    let fetched =
+        versions.into_iter().flat_map(|version| [version.join(file), version.join(format!("{program}.js"))]);
+    let places = installed.chain(fetched).chain(programs.iter().cloned());
+    first(places, |path| said_after(machine, path, "https://registry."))
 }
 
 /// In its module about indexes: that of the packages, and where files are.

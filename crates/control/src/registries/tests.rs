@@ -151,7 +151,8 @@ fn a_proxy_is_not_opened_and_not_handed_on() {
     let caveats = format!("{:?}", completed.caveats);
     assert!(caveats.contains("http://proxy.example:3128") && !caveats.contains("hunter2"), "{caveats}");
     let allowed = "allow:registries/go,proxy.example:3128";
-    assert_eq!(check(&[], &variables, allowed, &["proxy.example:3128"]), Completed::default());
+    let completed = check(&[], &variables, allowed, &["proxy.example:3128"]);
+    assert!(completed.without.is_empty() && completed.unknown == [Ecosystem::Go], "{completed:?}");
 }
 
 #[test]
@@ -191,6 +192,39 @@ fn what_is_built_into_the_tools_is_read_from_them() {
         "allow:registries/go",
         &["registries/go/f.example:443+private", "registries/go/g.example:443+private"],
     );
+    // What is typed with the name of the set holds for each of its rules.
+    set(
+        "allow:GET|HEAD registries,registries/go+inspect",
+        &[
+            "GET|HEAD registries/cargo/index.a.example:443+private",
+            "GET|HEAD registries/cargo/*.a.example:443+private",
+            "GET|HEAD registries/npm/b.example:443+private",
+            "GET|HEAD registries/pnpm/registry.h.example:443+private",
+            "GET|HEAD registries/pnpm/b.example:443+private",
+            "GET|HEAD registries/yarn/b.example:443+private",
+            "GET|HEAD registries/pip/c.example:443+private",
+            "GET|HEAD registries/pip/d.example:443+private",
+            "GET|HEAD registries/uv/c.example:443+private",
+            "GET|HEAD registries/uv/d.example:443+private",
+            "GET|HEAD registries/go/f.example:443+private",
+            "GET|HEAD registries/go/g.example:443+private",
+            "registries/go/f.example:443+private+inspect",
+            "registries/go/g.example:443+private+inspect",
+        ],
+    );
+    set("allow:registries/npm:80-443", &["registries/npm/b.example:443+private"]);
+    let none = set("allow:registries/npm:80", &[]);
+    assert!(
+        none.unknown == [Ecosystem::Npm] && none.caveats[0].text.contains("--allow HOST:443"),
+        "{none:?}"
+    );
+    // pnpm as one program, and yarn as corepack fetched it.
+    let alone = [
+        ("usr/bin/pnpm", "\u{1}ELF https://registry.i.example/\""),
+        ("home/me/.cache/node/corepack/v1/yarn/1.22.22/lib/cli.js", "'https://registry.j.example'"),
+    ];
+    check(&alone, &path, "allow:registries/pnpm", &["registries/pnpm/registry.i.example:443+private"]);
+    check(&alone, &path, "allow:registries/yarn", &["registries/yarn/registry.j.example:443+private"]);
     // A newer go comes with its settings in a file.
     let newer = [
         ("usr/lib/go/bin/go", ""),

@@ -16,6 +16,7 @@ mod verdicts;
 mod walks;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -25,7 +26,7 @@ use model::event::Event;
 use model::net::Net;
 use model::promotion::{Promotion, Walk};
 use model::race::Race;
-use model::request::Request;
+use model::request::{End, Request};
 use model::sandbox::{Actor, CreateRequest};
 use model::units::Size;
 use model::{PromotionId, RaceId, Sandbox, SandboxId, Snapshot, SnapshotId, Verdict, VerdictId};
@@ -51,6 +52,8 @@ struct Inner {
     ledger: mpsc::Sender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
     checkpoints: Mutex<rusqlite::Connection>,
+    /// Bytes of requests, since the oldest were forgotten.
+    written: AtomicU64,
     /// Never read, only subscribed from: the sending side belongs to the ledger, so that closing it ends every subscription.
     events: broadcast::Receiver<Event>,
 }
@@ -67,8 +70,8 @@ impl Store {
             .name("store".to_owned())
             .spawn(move || Ledger::new(connection, publish).serve(messages))
             .map_err(|source| Error::Thread { source })?;
-        let inner =
-            Inner { ledger, thread: Mutex::new(Some(thread)), checkpoints: Mutex::new(checkpoints), events };
+        let (thread, checkpoints) = (Mutex::new(Some(thread)), Mutex::new(checkpoints));
+        let inner = Inner { ledger, thread, checkpoints, written: AtomicU64::new(0), events };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -202,16 +205,44 @@ impl Store {
     /// Writes down what a sandbox tried to reach, and says under which number.
     pub async fn insert_request(&self, request: &Request) -> Result<u64, Error> {
         let row = requests::NewRow::of(request)?;
-        self.call(move |page| requests::insert(page.connection, &row)).await
+        let is_much = self.counts(&row);
+        self.call(move |page| {
+            let id = requests::insert(page.connection, &row)?;
+            if is_much {
+                rows::prune(page.connection)?;
+            }
+            Ok(id)
+        })
+        .await
     }
 
     /// Writes it anew, now that more is known.
     pub async fn write_request(&self, request: &Request) -> Result<(), Error> {
         let (id, row) = (request.id, requests::NewRow::of(request)?);
-        self.call(move |page| requests::write(page.connection, id, &row)).await
+        let is_much = self.counts(&row);
+        self.call(move |page| {
+            requests::write(page.connection, id, &row)?;
+            if is_much { rows::prune(page.connection) } else { Ok(()) }
+        })
+        .await
     }
 
-    /// Oldest first.
+    /// Writes down of all requests that go on that they ended so.
+    pub async fn end_requests(&self, end: End) -> Result<usize, Error> {
+        self.call(move |page| requests::end_all(page.connection, &end)).await
+    }
+
+    /// Was so much written since then that the oldest have to be forgotten?
+    fn counts(&self, row: &requests::NewRow) -> bool {
+        let size = row.size() as u64;
+        let is_much = self.inner.written.fetch_add(size, Ordering::Relaxed) + size > requests::SLACK;
+        if is_much {
+            self.inner.written.store(0, Ordering::Relaxed);
+        }
+        is_much
+    }
+
+    /// Oldest first, without the texts of bodies.
     pub async fn requests(&self, which: Requests) -> Result<Vec<Request>, Error> {
         self.call(move |page| requests::read(page.connection, &which)).await
     }

@@ -10,7 +10,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
 
-use super::{Error, Which};
+use super::{Error, Which, requests};
 
 /// What `sandboxes.throwaway` says.
 pub(super) const KEPT: i64 = 0;
@@ -154,11 +154,7 @@ pub(super) fn prune(connection: &Connection) -> Result<(), Error> {
             "DELETE FROM events WHERE sequence <= (SELECT max(sequence) FROM events) - ?1",
             [EVENTS_KEPT],
         )?;
-        connection.execute(
-            "DELETE FROM requests WHERE id <= (SELECT max(id) FROM requests) - ?1",
-            [REQUESTS_KEPT],
-        )?;
-        Ok(())
+        requests::prune(connection, requests::MOST)
     };
     write().map_err(|source| Error::Prune { source })
 }
@@ -248,5 +244,3 @@ struct UnknownState {
 const DESTROYED_KEPT: i64 = 1_000;
 /// Events that a subscriber who was away can still read.
 const EVENTS_KEPT: i64 = 10_000;
-/// What sandboxes tried to reach, of which there may be thousands in a second.
-const REQUESTS_KEPT: i64 = 100_000;

@@ -181,4 +181,33 @@ CREATE TABLE given_names (
     PRIMARY KEY (sandbox, number)
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+-- The same with what lists are made by before what is long, so that they read only as much as they need.
+CREATE TABLE requests_by_size (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    sandbox TEXT NOT NULL,
+    size INTEGER NOT NULL,      -- of record and texts, in bytes
+    denied INTEGER NOT NULL,
+    is_open INTEGER NOT NULL,   -- it goes on
+    name TEXT,
+    address TEXT,
+    host TEXT,                  -- what an HTTP request says
+    record TEXT NOT NULL,       -- without its id and texts
+    texts TEXT                  -- what its bodies began with
+) STRICT;
+
+INSERT INTO requests_by_size (id, sandbox, size, denied, is_open, name, address, host, record, texts)
+SELECT id, sandbox, length(record), denied, json_extract(record, '$.end') IS NULL AND NOT denied, name,
+       json_extract(record, '$.address'), json_extract(record, '$.http.host'),
+       json_remove(record, '$.http.request.text', '$.http.response.text'),
+       CASE WHEN json_type(record, '$.http') = 'object'
+            THEN json_object('request', json_extract(record, '$.http.request.text'),
+                             'response', json_extract(record, '$.http.response.text')) END
+FROM requests;
+
+DROP TABLE requests;
+ALTER TABLE requests_by_size RENAME TO requests;
+CREATE INDEX requests_of ON requests (sandbox, size);
+CREATE INDEX requests_open ON requests (id) WHERE is_open;
+",
 ];

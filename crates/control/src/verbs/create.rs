@@ -25,7 +25,8 @@ impl Control {
         request: CreateRequest,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Sandbox, Problem> {
-        let order = Order { request, first: None, throwaway: false, from: None };
+        secrets::refuse_foreign(&request.net)?;
+        let order = Order { request, first: None, throwaway: false, from: None, heir_of: None };
         Ok(self.make(order, progress).await?.sandbox)
     }
 
@@ -44,11 +45,13 @@ impl Control {
         if request.exec.argv.is_empty() {
             return Err(refusal::no_command());
         }
+        secrets::refuse_foreign(&request.create.net)?;
         let order = Order {
             request: request.create,
             first: Some(request.exec),
             throwaway: !request.keep,
             from: None,
+            heir_of: None,
         };
         self.run_order(order, progress).await
     }
@@ -85,8 +88,14 @@ impl Control {
     }
 
     async fn provision(&self, order: Order, report: &mpsc::Sender<Progress>) -> Result<Made, Problem> {
-        let Order { mut request, mut first, throwaway, from } = order;
-        let secrets = secrets::keep_outside(&mut request, first.as_mut())?;
+        let Order { mut request, mut first, throwaway, from, heir_of } = order;
+        let mut secrets = secrets::keep_outside(&mut request, first.as_mut())?;
+        if let (Some(policy), Some(other)) =
+            (request.net.policy(), heir_of.and_then(|id| self.inner.slots.by_id(id)))
+        {
+            secrets.extend(other.secrets.of(policy));
+            first.iter_mut().for_each(|first| other.secrets.hide(&mut first.env));
+        }
         let found = self.complete_registries(&mut request).await?;
         let id = fresh_id()?;
         let slot = self.inner.slots.reserve(id, request.name.clone())?;
@@ -176,6 +185,8 @@ pub(super) struct Order {
     pub(super) throwaway: bool,
     /// What it is made from, where that is not the machine as it is.
     pub(super) from: Option<(SnapshotId, Saved)>,
+    /// Whose secrets it has as well, as long as their values are known.
+    pub(super) heir_of: Option<SandboxId>,
 }
 
 fn not_cloned() -> Caveat {

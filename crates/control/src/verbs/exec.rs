@@ -15,11 +15,12 @@ use crate::store::Move;
 
 impl Control {
     /// Starts a command.
-    pub async fn exec(&self, which: &str, request: ExecRequest) -> Result<Conversation, Problem> {
+    pub async fn exec(&self, which: &str, mut request: ExecRequest) -> Result<Conversation, Problem> {
         if request.argv.is_empty() {
             return Err(refusal::no_command());
         }
         let slot = self.find(which, RUN).await?;
+        slot.secrets.hide(&mut request.env);
         let door = slot.door.read().await;
         // The common case: used before, so there is nothing to record.
         if let Some(seat) = slot.active_seat() {

@@ -62,7 +62,8 @@ impl Control {
         request.actor = actor;
         request.limits.on_expire = Some(OnExpire::Destroy);
         let from = Some((snapshot.id, saved));
-        let order = Order { request, first: Some(exec), throwaway: true, from };
+        let heir_of = Some(snapshot.sandbox);
+        let order = Order { request, first: Some(exec), throwaway: true, from, heir_of };
         let (Sandbox { id, .. }, conversation) = self.run_order(order, &|_progress| ()).await?;
         Ok((self.unless_kept(id), conversation))
     }

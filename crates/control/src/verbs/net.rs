@@ -2,8 +2,9 @@
 
 use backends::native::Outlet;
 use model::exec::{Context, Text, Variable};
-use model::net::{BadRule, Net, Policy, Rule, SecretValue};
-use model::request::{NetChange, Request};
+use model::given::Trusted;
+use model::net::{BadRule, Ecosystem, Net, Policy, Rule, SecretValue};
+use model::request::{End, NetChange, Request};
 use model::sandbox::CreateRequest;
 use model::{Caveat, Code, Problem, Sandbox, SandboxId};
 use tokio::sync::broadcast;
@@ -43,6 +44,11 @@ impl Control {
         Ok((record.sandbox, seat.context.env.clone()))
     }
 
+    /// Whom a sandbox trusts of ours.
+    pub fn trusted(&self, id: SandboxId) -> Result<Option<Trusted>, Problem> {
+        self.inner.native.trusted(id)
+    }
+
     /// The names that a sandbox was given addresses for, in the order in which it was.
     pub async fn given_names(&self, id: SandboxId) -> Result<Vec<String>, Problem> {
         self.inner.store.given_names(id).await.map_err(|error| refusal::store(&error))
@@ -72,21 +78,25 @@ impl Control {
         if registries::are_in(policy) {
             let seat = slot.seat().ok_or_else(|| refusal::just_ended(&slot.label()))?;
             // Variables are given to a sandbox when it is made, and not to what runs in it already.
-            let (completed, _variables) = completed(policy.clone(), seat.context.clone()).await?;
+            let (completed, found) = completed(policy.clone(), seat.context.clone()).await?;
+            if let Some(ecosystem) = found.unknown.first() {
+                return Err(unknown_registry(*ecosystem));
+            }
             *policy = completed;
         }
         if policy.may_inspect() && !could_inspect {
             return Err(without_authority(&slot));
         }
         secrets::change_hosts(policy, &change.secrets)?;
+        let values = secrets::again(policy, &change.secrets);
         let written = self.inner.store.set_net(slot.id, sandbox.net.clone()).await;
         written.map_err(|error| refusal::store(&error))?;
-        let values = change.secrets.iter().map(|secret| (secret.name.clone(), secret.value.clone()));
-        slot.secrets.hold(values.collect());
+        slot.secrets.hold(values);
         Ok(sandbox)
     }
 
-    /// The value of a secret that a sandbox may have put in. None: it was given to an earlier daemon.
+    /// The value of a secret that a sandbox may have put in. None: it was given to an earlier daemon, or to the sandbox that
+    /// this one was made of, which is gone.
     #[must_use]
     pub fn secret(&self, id: SandboxId, name: &str) -> Option<SecretValue> {
         self.inner.slots.by_id(id)?.secrets.value(name)
@@ -119,7 +129,12 @@ impl Control {
         self.inner.store.write_request(request).await.map_err(|error| refusal::store(&error))
     }
 
-    /// Oldest first.
+    /// Writes down of all that go on that they ended so: nobody is there any more who could.
+    pub async fn end_requests(&self, end: End) -> Result<usize, Problem> {
+        self.inner.store.end_requests(end).await.map_err(|error| refusal::store(&error))
+    }
+
+    /// Oldest first, without the texts of bodies.
     pub async fn requests(&self, which: Requests) -> Result<Vec<Request>, Problem> {
         self.inner.store.requests(which).await.map_err(|error| refusal::store(&error))
     }
@@ -130,6 +145,11 @@ impl Control {
             Problem::new(Code::NotFound, format!("there is no request {id}")).hint("zeno requests lists them")
         })
     }
+}
+
+fn unknown_registry(ecosystem: Ecosystem) -> Problem {
+    let detail = format!("{ecosystem} says nowhere on this machine where its registry is");
+    Problem::new(Code::NotReady, detail).hint("zeno net SANDBOX --allow HOST:443 opens one by its name")
 }
 
 /// Whom a sandbox trusts is decided when its processes are made.

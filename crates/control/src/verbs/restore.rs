@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::sandbox::Actor;
 use model::snapshot::{ForkRequest, Forked, Forks, RestoreRequest, SnapshotReason};
-use model::{Code, Name, Problem, Sandbox, Snapshot};
+use model::{Code, Name, Problem, Sandbox, SandboxId, Snapshot};
 use tokio::task::JoinSet;
 
 use super::create::Order;
@@ -20,7 +20,8 @@ impl Control {
     pub async fn restore(&self, which: &str, request: RestoreRequest) -> Result<Sandbox, Problem> {
         let _layers = self.inner.layers.read().await;
         let record = self.find_snapshot(which).await?;
-        self.make_of(record, request).await
+        let heir_of = record.snapshot.sandbox;
+        self.make_of(record, request, heir_of).await
     }
 
     /// Makes sandboxes on what another has written, all at once. One that fails does not keep the others.
@@ -29,6 +30,8 @@ impl Control {
             return Err(refusal::fork_count(request.count, MOST));
         }
         let names = names(&request)?;
+        // The snapshot may be of another one, which this one was made of.
+        let heir_of = self.find(which, SEAL).await?.id;
         let record = self.sealed(which, SnapshotReason::Fork, request.actor).await?;
         let _layers = self.inner.layers.read().await;
         // Dropped when whoever asked is gone: then those that were made already are removed again.
@@ -37,7 +40,7 @@ impl Control {
             let labels = request.labels.clone();
             let asked = RestoreRequest { name, labels, actor: request.actor, ..RestoreRequest::default() };
             let (control, record) = (self.clone(), record.clone());
-            tasks.spawn(async move { (at, control.make_of(record, asked).await) });
+            tasks.spawn(async move { (at, control.make_of(record, asked, heir_of).await) });
         }
         let mut made = tasks.join_all().await;
         made.sort_by_key(|(at, _)| *at);
@@ -55,7 +58,7 @@ impl Control {
         reason: SnapshotReason,
         actor: Actor,
     ) -> Result<SnapshotRecord, Problem> {
-        let slot = self.find(which, "seal").await?;
+        let slot = self.find(which, SEAL).await?;
         let control = self.clone();
         self.to_the_end(async move {
             let _turn = slot.turn.lock().await;
@@ -97,7 +100,12 @@ impl Control {
         self.keep(slot, record, sealed, asked).await
     }
 
-    async fn make_of(&self, record: SnapshotRecord, asked: RestoreRequest) -> Result<Sandbox, Problem> {
+    async fn make_of(
+        &self,
+        record: SnapshotRecord,
+        asked: RestoreRequest,
+        heir_of: SandboxId,
+    ) -> Result<Sandbox, Problem> {
         is_workspace_there(&record)?;
         let SnapshotRecord { snapshot: Snapshot { id, .. }, mut request, saved } = record;
         let RestoreRequest { name, labels, limits, net, actor } = asked;
@@ -106,7 +114,8 @@ impl Control {
         request.limits = limits.over(&request.limits);
         request.net = net.unwrap_or(request.net);
         request.actor = actor;
-        let order = Order { request, first: None, throwaway: false, from: Some((id, saved)) };
+        let order =
+            Order { request, first: None, throwaway: false, from: Some((id, saved)), heir_of: Some(heir_of) };
         self.make_from(order).await
     }
 }
@@ -130,5 +139,6 @@ fn names(request: &ForkRequest) -> Result<Vec<Option<Name>>, Problem> {
     names.map_err(|error| Problem::from_error(Code::BadRequest, &error))
 }
 
+const SEAL: &str = "seal";
 /// Forked at once. Each takes a few milliseconds and a process.
 const MOST: u32 = 256;

@@ -1,23 +1,19 @@
 //! What happened, as an array, as lines, or as server-sent events.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::response::sse::{self, KeepAlive, Sse};
+use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
 use model::event::Event;
 
 use super::App;
+use super::live::{self, Form, Numbered};
 use super::query::{Param, ParamKind, Query};
 use super::refusal::Refusal;
-use super::route::LINES;
-use crate::line;
 
 pub(super) const QUERY: &[Param] = &[
     Param { name: "after", kind: ParamKind::Number, about: "Only events of a greater sequence" },
@@ -37,42 +33,31 @@ pub(super) async fn events(
     let query = query.only(QUERY)?;
     let after = match query.number("after")? {
         Some(after) => after,
-        None => last_event_id(&headers)?.unwrap_or(0),
+        None => live::last_event_id(&headers)?.unwrap_or(0),
     };
-    let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let wants_sse = accepts.contains("text/event-stream");
-    if query.flag("follow")?.unwrap_or(wants_sse) {
-        let events = follow(&app, after);
-        return Ok(if wants_sse {
-            let events = events.map(|event| Ok::<_, Infallible>(as_sse(&event)));
-            Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response()
-        } else {
-            let lines = events.map(|event| Ok::<_, Infallible>(line::encode(&event)));
-            ([(CONTENT_TYPE, LINES)], Body::from_stream(lines)).into_response()
-        });
+    let form = Form::accepted(&headers);
+    if query.flag("follow")?.unwrap_or(form == Form::Events) {
+        return Ok(form.answer(follow(&app, after)));
     }
     let limit = query.number("limit")?.unwrap_or(PAGE).min(PAGE);
     let events = app.control.events(after, limit).await?;
-    Ok(if wants_sse {
-        let events = stream::iter(events).map(|event| Ok::<_, Infallible>(as_sse(&event)));
-        Sse::new(events).into_response()
-    } else {
-        Json(events).into_response()
+    Ok(match form {
+        Form::Events => {
+            let events = stream::iter(events).map(|event| Ok::<_, Infallible>(live::as_event(&event)));
+            Sse::new(events).into_response()
+        }
+        Form::Lines => Json(events).into_response(),
     })
 }
 
-/// What a browser sends when it comes back after a break.
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
-    match value.to_str().map(str::parse) {
-        Ok(Ok(id)) => Ok(Some(id)),
-        Ok(Err(_)) | Err(_) => Err(Refusal::bad_request("Last-Event-ID is not a number")),
+impl Numbered for Event {
+    fn number(&self) -> u64 {
+        self.sequence
     }
-}
 
-fn as_sse(event: &Event) -> sse::Event {
-    let data = serde_json::to_string(event).expect("wire types cannot fail to serialise");
-    sse::Event::default().id(event.sequence.to_string()).event(&event.kind).data(data)
+    fn kind(&self) -> &str {
+        &self.kind
+    }
 }
 
 /// Everything after `after`, until the daemon ends.
@@ -93,4 +78,3 @@ fn follow(app: &App, after: u64) -> impl Stream<Item = Event> + Send + use<> {
 }
 
 const PAGE: usize = 1000;
-const HEARTBEAT: Duration = Duration::from_secs(15);

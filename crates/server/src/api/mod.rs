@@ -8,6 +8,7 @@ mod door;
 mod events;
 mod execs;
 mod files;
+mod live;
 mod log;
 mod net;
 pub(crate) mod openapi;

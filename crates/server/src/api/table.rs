@@ -310,7 +310,7 @@ fn of_net() -> Vec<Route> {
         Route::new(
             Get,
             "/v1/requests",
-            "List what sandboxes tried to reach, and what became of it",
+            "What sandboxes tried to reach, and what became of it: an array, lines with `follow`, or server-sent events where accepted",
             net::list,
         )
         .query(net::QUERY)

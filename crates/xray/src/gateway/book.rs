@@ -35,6 +35,15 @@ impl Book {
         Some(Given::Now(number))
     }
 
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.numbers.contains_key(name)
+    }
+
+    /// Could this name be given a number?
+    pub(super) fn has_room_for(&self, name: &str) -> bool {
+        self.has(name) || self.names.len() < MOST as usize
+    }
+
     /// What an address stands for.
     pub(super) fn name(&self, address: IpAddr) -> Option<&str> {
         let number = match address.to_canonical() {
@@ -83,6 +92,7 @@ mod tests {
         assert_eq!(reach(ipv4(0).into()), Reach::Nowhere);
         assert_eq!(reach(ipv4(MOST - 1).into()), Reach::Nowhere);
         let mut full = Book::new((0..MOST).map(|number| format!("{number}.example")).collect());
+        assert!(!full.has_room_for("one.more") && full.has_room_for("7.example"));
         assert_eq!((full.give("one.more"), full.give("7.example")), (None, Some(Given::Before(7))));
         assert_ne!(reach(ipv6(MOST - 1).into()), Reach::Public);
     }

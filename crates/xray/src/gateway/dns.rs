@@ -1,7 +1,7 @@
 //! The resolver inside: it knows only what the policy allows, and gives out addresses that lead to the gateway.
 //!
 //! No question of a sandbox ever leaves the machine as it is asked. Whether a name exists is asked outside only of names
-//! that the policy allows; of others nobody hears.
+//! that the policy allows; of others nobody hears. That it was asked is on record before it is, and what came of it after.
 
 use hickory_resolver::proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_resolver::proto::rr::rdata::{A, AAAA};
@@ -10,8 +10,9 @@ use model::net::{PROXY, Verdict, is_ours};
 use model::request::Protocol;
 
 use super::book;
+use super::inspect::chain;
 use super::names::Lookup;
-use super::outlet::Outlet;
+use super::outlet::{Outlet, Question};
 
 /// Answers a question, if it is one.
 pub(super) async fn answer(outlet: &Outlet, question: &[u8]) -> Option<Vec<u8>> {
@@ -61,18 +62,7 @@ async fn decide(outlet: &Outlet, query: &Query) -> Result<Vec<Record>, ResponseC
     }
     let exists_here = is_ours(name) || name == PROXY || outlet.policy().answers(name);
     if !exists_here {
-        match outlet.names().look_up(name).await {
-            Lookup::Addresses(_) => {}
-            Lookup::Nothing => return Err(ResponseCode::NXDomain),
-            Lookup::Failed(error) => {
-                tracing::debug!(
-                    name,
-                    error = &error as &dyn std::error::Error,
-                    "a name could not be looked up"
-                );
-                return Err(ResponseCode::ServFail);
-            }
-        }
+        look_up(outlet, name, decision.rule).await?;
     }
     let number = outlet.give(name).await.ok_or(ResponseCode::ServFail)?;
     let data = match kind {
@@ -81,6 +71,26 @@ async fn decide(outlet: &Outlet, query: &Query) -> Result<Vec<Record>, ResponseC
         _ => return Ok(Vec::new()),
     };
     Ok(vec![Record::from_rdata(query.name().clone(), SECONDS, data)])
+}
+
+/// Asks outside whether there is such a name.
+async fn look_up(outlet: &Outlet, name: &str, rule: String) -> Result<(), ResponseCode> {
+    if !outlet.has_room_for(name).await {
+        let rule = "it has asked for as many names as a sandbox may".to_owned();
+        outlet.refuse(Protocol::Dns, Some(name), None, None, rule).await;
+        return Err(ResponseCode::ServFail);
+    }
+    let question = outlet.begin_question(name, rule).await;
+    if matches!(question, Question::Unheard) {
+        return Err(ResponseCode::ServFail);
+    }
+    let (error, outcome) = match outlet.names().look_up(name).await {
+        Lookup::Addresses(_) => (None, Ok(())),
+        Lookup::Nothing => (Some("the name leads nowhere".to_owned()), Err(ResponseCode::NXDomain)),
+        Lookup::Failed(error) => (Some(chain(&error)), Err(ResponseCode::ServFail)),
+    };
+    outlet.end_question(question, error).await;
+    outcome
 }
 
 /// How long an answer may be kept. The address stays the same, but the policy may change.

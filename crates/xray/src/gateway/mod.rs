@@ -27,11 +27,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use control::{Control, Requests};
 use model::given::{Given, GivenName};
 use model::net::Policy;
-use model::request::{NetChange, Request};
+use model::request::{End, NetChange, Request};
 use model::{Code, Problem, Sandbox, SandboxId};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
+use crate::follow::Follow;
 use crate::ports::Ports;
 use crate::recorder::Recorder;
 pub(crate) use connection::reset;
@@ -115,7 +116,8 @@ impl Gateway {
         let (sandbox, variables) = self.0.control.environment(which).await?;
         let names = self.0.control.given_names(sandbox.id).await?;
         let given = |(name, number)| GivenName { name, ipv4: book::ipv4(number), ipv6: book::ipv6(number) };
-        Ok(Given::new(&sandbox.net, variables, names.into_iter().zip(0..).map(given).collect()))
+        let names = names.into_iter().zip(0..).map(given).collect();
+        Ok(Given::new(&sandbox.net, variables, names, self.0.control.trusted(sandbox.id)?))
     }
 
     pub async fn requests(&self, which: Requests) -> Result<Vec<Request>, Problem> {
@@ -132,13 +134,16 @@ impl Gateway {
         &self.0.ports
     }
 
-    /// Requests from now on. A slow reader misses some and is told so.
+    /// Every request that is one of these, past and to come, and each again when more is known of it. Without a number to
+    /// begin after, from now on.
     #[must_use]
-    pub fn subscribe(&self) -> broadcast::Receiver<Request> {
-        self.0.recorder.subscribe()
+    pub fn follow(&self, which: Requests) -> Follow {
+        Follow::new(self.0.control.clone(), self.0.recorder.subscribe(), which)
     }
 
     async fn attend(self, mut seated: broadcast::Receiver<SandboxId>) {
+        // Before anything begins anew.
+        self.end_earlier().await;
         let mut due = self.0.control.seated_now();
         loop {
             for id in due.drain(..) {
@@ -152,6 +157,17 @@ impl Gateway {
                 }
                 Err(RecvError::Closed) => return,
             }
+        }
+    }
+
+    /// What went on when the daemon before us ended has ended, too: its connections were that daemon's.
+    async fn end_earlier(&self) {
+        let error = Some("the daemon ended before it did".to_owned());
+        let end = End { sent: 0, received: 0, milliseconds: 0, error };
+        match self.0.control.end_requests(end).await {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(count, "requests of an earlier daemon have ended with it"),
+            Err(problem) => tracing::warn!(%problem, "requests of an earlier daemon have no end"),
         }
     }
 

@@ -43,7 +43,18 @@ impl Names {
         Ok(Self { server, current: Mutex::new(current) })
     }
 
+    /// By the machine's own file first, like the machine itself: what stands there is asked of nobody.
     pub(super) async fn look_up(&self, name: &str) -> Lookup {
+        if self.server.is_none() {
+            let text = fs::read(HOSTS).unwrap_or_else(|error| {
+                tracing::debug!(%error, "there are no names but those of the name servers");
+                Vec::new()
+            });
+            let addresses = of_file(&String::from_utf8_lossy(&text), name);
+            if !addresses.is_empty() {
+                return Lookup::Addresses(addresses);
+            }
+        }
         let resolver = match self.resolver() {
             Ok(resolver) => resolver,
             Err(error) => return Lookup::Failed(error),
@@ -93,7 +104,8 @@ fn resolver(server: Option<SocketAddr>) -> Result<TokioResolver, NetError> {
     let options = builder.options_mut();
     options.timeout = std::time::Duration::from_secs(3);
     options.attempts = 2;
-    options.use_hosts_file = if server.is_some() { ResolveHosts::Never } else { ResolveHosts::Always };
+    // It would read the file once, and ask a server for the other family of what stands there.
+    options.use_hosts_file = ResolveHosts::Never;
     builder.build()
 }
 
@@ -104,4 +116,30 @@ fn of_servers(servers: Vec<NameServerConfig>) -> hickory_resolver::ResolverBuild
 
 fn changed() -> Option<SystemTime> {
     fs::metadata("/etc/resolv.conf").and_then(|metadata| metadata.modified()).ok()
+}
+
+/// What a hosts file says of a name.
+fn of_file(text: &str, name: &str) -> Vec<IpAddr> {
+    let address = |line: &str| {
+        let mut words = line.split('#').next()?.split_whitespace();
+        let address = words.next()?.parse().ok()?;
+        let is_it = |own: &str| own.strip_suffix('.').unwrap_or(own).eq_ignore_ascii_case(name);
+        words.any(is_it).then_some(address)
+    };
+    text.lines().filter_map(address).collect()
+}
+
+const HOSTS: &str = "/etc/hosts";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_file() {
+        let text = "127.0.0.1 localhost\n10.0.0.7\tDB.corp. db # not-this\n#10.0.0.8 db\n\nfd00::7 db.corp\nnonsense db";
+        let of = |name: &str| of_file(text, name).iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(of("db.corp"), ["10.0.0.7", "fd00::7"]);
+        assert_eq!((of("db"), of("not-this"), of("corp")), (vec!["10.0.0.7".to_owned()], vec![], vec![]));
+    }
 }

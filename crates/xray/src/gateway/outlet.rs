@@ -29,6 +29,8 @@ use super::turn::Turn;
 use super::{Inner, connection, dns};
 use crate::recorder::Recorder;
 
+pub(super) use told::Question;
+
 #[derive(Debug)]
 pub(super) struct Outlet {
     gateway: Arc<Inner>,

@@ -24,25 +24,39 @@ struct Second {
     left_out: u64,
 }
 
+/// What an attempt is among those of the last second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    First,
+    Again,
+    /// One of more than are told.
+    Flood,
+}
+
 pub(super) type Attempted = (Protocol, Option<String>, Option<IpAddr>, Option<u16>);
 
 impl Recent {
     /// Is it to be told by itself?
     pub(super) fn is_new(&self, attempt: Attempted) -> bool {
+        self.hear(attempt) == Heard::First
+    }
+
+    pub(super) fn hear(&self, attempt: Attempted) -> Heard {
         let mut second = self.second();
         if second.since.is_none_or(|since| since.elapsed() > SECOND) {
             second.since = Some(Instant::now());
             second.known.clear();
         }
         if second.known.contains(&attempt) {
-            return false;
+            return Heard::Again;
         }
         if second.known.len() >= MOST {
             second.left_out += 1;
             self.flooded.notify_one();
-            return false;
+            return Heard::Flood;
         }
-        second.known.insert(attempt)
+        second.known.insert(attempt);
+        Heard::First
     }
 
     /// Waits until something was left out, and a second for more of it.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::inspect::Budget;
+
 #[derive(Debug)]
 pub(super) struct Room {
     /// Connections of all sandboxes.
@@ -12,6 +14,8 @@ pub(super) struct Room {
     /// Of one.
     pub(super) share: usize,
     pipes: Arc<Semaphore>,
+    /// Memory for the beginnings of bodies.
+    pub(super) bodies: Arc<Budget>,
 }
 
 impl Room {
@@ -38,6 +42,7 @@ impl Room {
             connections: Arc::new(Semaphore::new(connections)),
             share: (connections / 2).min(CONNECTIONS),
             pipes: Arc::new(Semaphore::new(descriptors / 8)),
+            bodies: Arc::default(),
         }
     }
 

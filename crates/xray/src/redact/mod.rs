@@ -2,12 +2,13 @@
 //!
 //! Rather too much than too little: the record is for people, and the request itself is not changed.
 
+mod json;
+
 use std::sync::LazyLock;
 
 use model::net::SecretValue;
 use regex::{Captures, Regex};
 use serde::Deserialize;
-use serde_json::Value;
 
 /// What is known of one sandbox's secrets, beside the rules.
 #[derive(Debug, Default)]
@@ -43,8 +44,11 @@ impl Redactor {
             return None;
         }
         let text = String::from_utf8_lossy(bytes);
-        if kind.ends_with("json") {
-            Some(self.json(&text))
+        // Whatever a client calls it: curl sends JSON as a form unless it is told otherwise, and beacons send it as text.
+        let looks_like_json =
+            text.trim_start_matches(|c: char| c.is_whitespace() || c == BOM).starts_with(['{', '[']);
+        if kind.ends_with("json") || looks_like_json {
+            Some(self.text(&json::shown(self, &text)))
         } else if kind == "application/x-www-form-urlencoded" {
             Some(self.form(&text))
         } else {
@@ -67,48 +71,6 @@ impl Redactor {
         if self.text(&plain) == plain { self.text(value) } else { REDACTED.to_owned() }
     }
 
-    fn json(&self, text: &str) -> String {
-        let hide = |found: &Captures<'_>| {
-            if is_field(&found["name"]) {
-                format!("{}\"{REDACTED}\"", &found["before"])
-            } else {
-                found[0].to_owned()
-            }
-        };
-        let shown = JSON_FIELD.replace_all(text, hide);
-        if let Ok(mut value) = serde_json::from_str(&shown) {
-            // What is within a folder of fields, or spelt with codes, shows only here.
-            if self.walk(&mut value) {
-                return self.text(&value.to_string());
-            }
-        }
-        self.text(&shown)
-    }
-
-    /// Was anything taken out?
-    fn walk(&self, value: &mut Value) -> bool {
-        match value {
-            Value::Object(fields) => fields.iter_mut().fold(false, |changed, (name, value)| {
-                if is_field(name) && value != REDACTED && !value.is_null() {
-                    *value = REDACTED.into();
-                    true
-                } else {
-                    self.walk(value) || changed
-                }
-            }),
-            Value::Array(values) => {
-                values.iter_mut().map(|value| self.walk(value)).fold(false, |all, one| all | one)
-            }
-            Value::String(text) => {
-                let shown = self.text(text);
-                let changed = shown != *text;
-                *text = shown;
-                changed
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        }
-    }
-
     /// Any text.
     pub(crate) fn text(&self, text: &str) -> String {
         let mut shown = text.to_owned();
@@ -118,8 +80,16 @@ impl Redactor {
         for pattern in &RULES.patterns {
             shown = pattern.replace_all(&shown, REDACTED).into_owned();
         }
+        for named in NAMED.iter() {
+            shown = named.replace_all(&shown, hidden).into_owned();
+        }
         shown
     }
+}
+
+/// A name and its value: the same without the value, if that is a secret.
+fn hidden(found: &Captures<'_>) -> String {
+    if is_field(&found["name"]) { format!("{}{REDACTED}", &found["before"]) } else { found[0].to_owned() }
 }
 
 /// Is it a field whose value is a secret? `Access-Token`, `access_token` and `accessToken` are the same.
@@ -232,15 +202,23 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
     Rules { headers: written.headers, fields: written.fields, patterns }
 });
 
-/// A field and its value, as far as the value is a string or a number; the last string may have no end.
-static JSON_FIELD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r#"(?P<before>"(?P<name>[^"\\]{1,200})"\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|$)|-?[0-9][0-9.eE+-]*)"#,
-    )
-    .expect("checked by a test")
+/// Names and values as they stand in any text: a field of JSON in the middle of something else, also in quotes that are coded
+/// themselves, an element of XML, and an attribute of one. A value goes as far as its quotes, or as the text if it was cut off.
+static NAMED: LazyLock<[Regex; 6]> = LazyLock::new(|| {
+    [
+        r#"(?P<before>"(?P<name>[^"\\]{1,200})"\s*:\s*")(?:[^"\\]|\\(?s:.))+\\?"#,
+        r#"(?P<before>\\+"(?P<name>[^"\\]{1,200})\\+"\s*:\s*\\+")(?:[^"\\]|\\+[^"\\])+"#,
+        r#"(?P<before>"(?P<name>[^"\\]{1,200})\\*"\s*:\s*)-?[0-9][0-9.eE+-]*"#,
+        r"(?P<before><(?:[\w.-]{1,100}:)?(?P<name>[\w.-]{1,100})(?:\s[^<>]*)?>)(?:\s*<!\[CDATA\[[\s\S]*?(?:\]\]>|$)|[^<]+)",
+        r#"(?P<before>[\s:](?P<name>[\w.-]{1,100})\s*=\s*")[^"]+"#,
+        r"(?P<before>[\s:](?P<name>[\w.-]{1,100})\s*=\s*')[^']+",
+    ]
+    .map(|pattern| Regex::new(pattern).expect("checked by a test"))
 });
 
 pub(crate) const REDACTED: &str = "[redacted]";
+/// What some write before a text to say that it is one.
+const BOM: char = '\u{feff}';
 
 #[cfg(test)]
 mod tests;

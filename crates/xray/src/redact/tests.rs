@@ -37,15 +37,51 @@ fn json() {
         format!(r#"{{"user":"ann","password":"{PLANTED}"}}"#),
         format!(r#"{{"a":[{{"refreshToken" : "{PLANTED}"}}]}}"#),
         format!(r#"{{"credentials":{{"any":"{PLANTED}"}}}}"#),
+        format!(r#"{{"credentials":["a",{{"b":["{PLANTED}"]}}],"c":1}}"#),
         format!(r#"{{"pass\u0077ord":"{PLANTED}"}}"#),
-        // Cut in the middle.
-        format!(r#"{{"user":"ann","client_secret":"{PLANTED}"#),
         format!(r#"{{"note":"use Bearer {PLANTED}"}}"#),
+        format!(r#"{{"note":"{{\"password\":\"{PLANTED}\"}}"}}"#),
+        format!("{{\"a\":1}}\n{{\"password\":\"{PLANTED}\"}}\n"),
     ] {
-        check(&redactor().body("application/json", body.as_bytes()).unwrap());
+        // Whatever it is said to be.
+        for kind in ["application/json", "application/x-www-form-urlencoded", "text/plain;charset=UTF-8"] {
+            check(&redactor().body(kind, body.as_bytes()).unwrap());
+            check(&redactor().body(kind, format!("\u{feff}\n {body}").as_bytes()).unwrap());
+            // Cut anywhere.
+            for length in 0..body.len() {
+                let shown = redactor().body(kind, &body.as_bytes()[..length]).unwrap();
+                // What has been cut to a few letters looks like nothing.
+                assert!(!shown.contains("hunter2-c"), "{shown}");
+            }
+        }
     }
-    let plain = r#"{"model":"m","max_tokens":100,"messages":[{"role":"user"}]}"#;
+    let plain = r#"{"model":"m","max_tokens":100,"messages":[{"role":"user"}], "ok" : true,"token":null}"#;
     assert_eq!(redactor().body("application/vnd.api+json", plain.as_bytes()).unwrap(), plain);
+    let shown =
+        redactor().body("application/json", br#"{"token": 12, "auth": {"a": [1]}, "page": -2.5}"#).unwrap();
+    assert_eq!(shown, r#"{"token": "[redacted]", "auth": "[redacted]", "page": -2.5}"#);
+}
+
+#[test]
+fn fields_within_other_text() {
+    for body in [
+        format!("data: {{\"password\": \"{PLANTED}\"}}\n\n"),
+        format!("log: {{\\\"password\\\": \\\"{PLANTED}\\\"}}"),
+        format!("<login><user>ann</user><password>{PLANTED}</password></login>"),
+        format!("<s:Body><wsse:Password Type=\"text\">{PLANTED}</wsse:Password>"),
+        format!("<a><clientSecret><![CDATA[{PLANTED}<>]]></clientSecret></a>"),
+        format!("<user name=\"ann\" password=\"{PLANTED}\"/>"),
+        format!("<user api-key = '{PLANTED}'"),
+    ] {
+        for kind in ["application/xml", "text/plain", "application/soap+xml"] {
+            check(&redactor().body(kind, body.as_bytes()).unwrap());
+            let cut = &body[..body.len() - 4];
+            assert!(!redactor().body(kind, cut.as_bytes()).unwrap().contains("hunter2"), "{cut}");
+        }
+    }
+    check(&redactor().path(&format!("/x?filter=%7B%22password%22%3A%22{PLANTED}%22%7D")));
+    let plain = "<page title=\"a\"><p class='b'>token of <b>thanks</b></p></page>";
+    assert_eq!(redactor().body("text/html", plain.as_bytes()).unwrap(), plain);
 }
 
 #[test]

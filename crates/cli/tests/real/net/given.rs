@@ -25,6 +25,36 @@ fn variables_names_and_the_proxy_are_told() {
     assert_eq!(home.json(&["env", "none"])["proxy"], Value::Null);
 }
 
+/// Where the authority is, and which one: what programs inside find there.
+#[test]
+fn the_authority_is_told_as_it_is_inside() {
+    let home = Home::new();
+    home.create("web", &["--net", "allow:a.test+inspect"]);
+    let told = home.json(&["env", "web"]);
+    let trusts = &told["trusts"];
+    let bundle = trusts["bundle"].as_str().unwrap();
+    let line = format!(
+        "awk '/BEGIN CERT/ {{ one = \"\" }} {{ one = one $0 \"\\n\" }} END {{ printf \"%s\", one }}' {bundle} \
+         | openssl x509 -noout -fingerprint -sha256 -subject -nameopt RFC2253"
+    );
+    let inside = home.exec("web", &line).out();
+    let fingerprint = trusts["fingerprint"].as_str().unwrap();
+    assert!(
+        inside.to_lowercase().contains(&format!("sha256 fingerprint={}", fingerprint.to_lowercase())),
+        "{inside}"
+    );
+    assert!(inside.contains(trusts["subject"].as_str().unwrap()), "{inside} {trusts}");
+    let shown = home.ok(&["env", "web"]);
+    assert!(
+        shown.contains(fingerprint) && shown.contains(&format!("# it is among those in {bundle}")),
+        "{shown}"
+    );
+    // The same after its processes were made again.
+    home.ok(&["stop", "web"]);
+    home.ok(&["start", "web"]);
+    assert_eq!(&home.json(&["env", "web"])["trusts"], trusts);
+}
+
 /// The same as in the store, in the order in which it happened, for nobody else to read.
 #[test]
 fn requests_are_lines_of_a_file_too() {

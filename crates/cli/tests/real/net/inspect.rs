@@ -15,15 +15,15 @@ const SERVICE: &str = include_str!("service.mjs");
 const SOCKET: &str = include_str!("socket.py");
 
 /// Hosts with certificates of an authority that only the daemon of this test trusts.
-struct Hosts {
-    world: World,
+pub(super) struct Hosts {
+    pub(super) world: World,
     service: Child,
     seen: Arc<Mutex<String>>,
     folder: tempfile::TempDir,
 }
 
 impl Hosts {
-    fn new(home: &Home) -> Self {
+    pub(super) fn new(home: &Home) -> Self {
         let folder = tempfile::tempdir().unwrap();
         certify(folder.path());
         let script = folder.path().join("service.mjs");
@@ -53,11 +53,11 @@ impl Hosts {
         hosts
     }
 
-    fn seen(&self) -> String {
+    pub(super) fn seen(&self) -> String {
         self.seen.lock().unwrap().clone()
     }
 
-    fn end(mut self, home: &Home) {
+    pub(super) fn end(mut self, home: &Home) {
         home.ok(&["destroy", "--all", "--yes"]);
         home.ok(&["daemon", "stop"]);
         drop(self.service.stdin.take());
@@ -84,7 +84,7 @@ fn certify(folder: &Path) {
 }
 
 /// Everything below the home as bytes: does any of it hold one of these?
-fn is_in_files(folder: &Path, planted: &[&str]) -> Option<String> {
+pub(super) fn is_in_files(folder: &Path, planted: &[&str]) -> Option<String> {
     for entry in std::fs::read_dir(folder).ok()?.map_while(Result::ok) {
         let (path, kind) = (entry.path(), entry.file_type().unwrap());
         if kind.is_dir() {
@@ -181,6 +181,10 @@ fn planted_secrets_are_in_no_record() {
         "planted-in-json",
         "planted-in-a-form",
         "planted-in-a-cookie",
+        "planted-in-unnamed-json",
+        "planted-in-a-beacon",
+        "planted-in-xml",
+        "planted-in-cut-json",
         "planted-in-an-answer",
     ];
     let at = "https://public.test:8443/v1";
@@ -189,18 +193,23 @@ fn planted_secrets_are_in_no_record() {
         "p=planted-in; curl -sS {at}/h -H \"Authorization: Bearer $p-a-header\" -b session=$p-a-cookie\n\
          curl -sS \"{at}/q?page=2&access_token=$p-a-query\"\n\
          curl -sS {at}/j -H 'content-type: application/json' -d '{{\"user\":\"ann\",\"password\":\"'$p-json'\"}}'\n\
-         curl -sS {at}/f -d user=ann -d client_secret=$p-a-form > /dev/null"
+         curl -sS {at}/f -d user=ann -d client_secret=$p-a-form\n\
+         curl -sS {at}/u -d '{{\"user\":\"ann\",\"password\":\"'$p-unnamed-json'\"}}'\n\
+         curl -sS {at}/b -H 'content-type: text/plain;charset=UTF-8' -d '{{\"token\":{{\"any\":\"'$p-a-beacon'\"}}}}'\n\
+         curl -sS {at}/x -H 'content-type: text/xml' -d \"<a><password>$p-xml</password></a>\"\n\
+         x=$(head -c 100000 /dev/zero | tr '\\0' x)\n\
+         echo '{{\"credentials\":[{{\"a\":\"'$p-cut-json'\"}}],\"x\":\"'$x'\"}}' | curl -sS {at}/c -d @-"
     );
     let ran = home.exec("web", &format!("({script}) > /dev/null"));
     assert_eq!(ran.code, 0, "{ran}");
     let seen = hosts.seen();
-    for text in &planted[..5] {
+    for text in &planted[..9] {
         assert!(seen.contains(text), "{text} was to arrive: {seen}");
     }
     until("the last record", || {
         let all = home.json(&["requests", "web"]);
         let ended = |request: &&Value| request["protocol"] == "http" && !request["end"].is_null();
-        (all.as_array().unwrap().iter().filter(ended).count() == 4).then_some(())
+        (all.as_array().unwrap().iter().filter(ended).count() == 8).then_some(())
     });
     let all = home.json(&["requests", "web"]);
     let query =

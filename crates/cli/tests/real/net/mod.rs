@@ -8,11 +8,14 @@ mod answers;
 mod bypass;
 mod clients;
 mod given;
+mod hosts_file;
 mod inspect;
 mod port;
 mod proxy;
+mod recorded;
 mod registries;
 mod reload;
+mod secrets;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -212,7 +215,9 @@ fn what_is_allowed_by_name_is_reached_and_the_rest_is_not() {
         udp 2606:2800:220::1 443 -> PermissionError
         ");
         insta::assert_snapshot!(record(home, &[]), @"
+        allow dns public.test null: public.test:80
         allow tcp public.test 80: public.test:80
+        allow dns www.public.test null: *.public.test:443
         allow tcp www.public.test 443: *.public.test:443
         deny tcp public.test 443: nothing allows it
         deny dns other.test null: nothing allows it
@@ -226,11 +231,11 @@ fn what_is_allowed_by_name_is_reached_and_the_rest_is_not() {
         deny udp 2606:2800:220::1 443: only TCP, and questions to the resolver, leave a sandbox
         ");
         assert!(record(home, &["--denied"]).lines().all(|line| line.starts_with("deny")));
-        assert_eq!(record(home, &["--host", "public.test"]).lines().count(), 3);
+        assert_eq!(record(home, &["--host", "public.test"]).lines().count(), 5);
         let seen = world.seen();
         assert!(!seen.contains("other.test"), "nobody outside hears of a name that is not allowed: {seen}");
         let all = home.json(&["requests"]);
-        let first = &all[0];
+        let first = all.as_array().unwrap().iter().find(|request| request["protocol"] == "tcp").unwrap();
         assert_eq!(
             (&first["process"]["name"], &first["address"]),
             (&"python3".into(), &"93.184.216.34".into())
@@ -317,13 +322,17 @@ fn open_is_everything_public_and_still_on_record() {
         udp 93.184.216.34 443 -> PermissionError
         ");
         insta::assert_snapshot!(record(home, &[]), @"
+        allow dns public.test null: open
         allow tcp public.test 80: open
+        allow dns six.test null: open
         allow tcp six.test 80: open
         allow tcp 93.184.216.35 443: open
         allow tcp 2606:2800:220::1 80: open
+        allow dns private.test null: open
         deny tcp private.test 80: private addresses are reached only if they are named
         deny tcp 10.77.0.1 80: private addresses are reached only if they are named
         deny dns host null: nothing allows it
+        allow dns nowhere.test null: open
         deny udp 93.184.216.34 443: only TCP, and questions to the resolver, leave a sandbox
         ");
     });

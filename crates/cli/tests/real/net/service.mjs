@@ -9,8 +9,23 @@ const [folder, ...addresses] = process.argv.slice(2);
 const files = { key: readFileSync(`${folder}/leaf.key`), cert: readFileSync(`${folder}/leaf.pem`) };
 const say = (what) => console.log(JSON.stringify(what));
 
+const held = [];
+let pieces = 0;
+
 function answer(request, response) {
   const body = [];
+  const last = request.url.split("?")[0].split("/").pop();
+  if (last === "stream") {
+    // The rest comes when somebody asks for `release`.
+    response.writeHead(200, { "content-type": "text/plain" });
+    response.write("first\n");
+    return held.push(response);
+  }
+  if (last === "release") held.splice(0).forEach((one) => one.end("last\n"));
+  if (last === "pieces") return response.end(String(pieces));
+  if (last === "upload") request.on("data", () => pieces++);
+  if (last === "echo") response.setHeader("x-echo", request.headers.authorization ?? "");
+  if (last === "echo") response.setHeader("location", request.url);
   request.on("data", (piece) => body.push(piece));
   request.on("end", () => {
     const { httpVersion, method, url, headers } = request;

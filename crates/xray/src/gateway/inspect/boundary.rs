@@ -1,13 +1,15 @@
 //! Secrets at the boundary: what stands for them inside becomes their value, for the hosts they are meant for.
 //!
 //! In header values (also within a login that is coded in base64), path and query. Never in bodies, whose length is said
-//! before.
+//! before. Where the head of an answer says a value, what stands for it is put back.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use hyper::ext::ReasonPhrase;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
+use hyper::{Method, Response};
 use model::net::{HOST, Secret, SecretValue};
 
 /// Why a request with a placeholder does not go on.
@@ -17,8 +19,10 @@ pub(super) enum Held {
     OtherHost { name: String, host: String },
     #[error("the secret `{name}` would go over the wire for everyone to read: it needs TLS")]
     Open { name: String },
+    #[error("the secret `{name}` would come back: TRACE is answered with the request itself")]
+    Echoed { name: String },
     #[error(
-        "the value of the secret `{name}` went with an earlier daemon: give it again with `zeno net SANDBOX --secret {name}@{host}`"
+        "the value of the secret `{name}` is not known to this daemon: give it again with `zeno net SANDBOX --secret {name}@{host}`"
     )]
     Gone { name: String, host: String },
     #[error("the secret `{name}` cannot stand in a request")]
@@ -49,6 +53,9 @@ pub(super) fn put_in(
         if !to.is_tls && to.host != HOST {
             return Err(Held::Open { name: name() });
         }
+        if parts.method == Method::TRACE {
+            return Err(Held::Echoed { name: name() });
+        }
         let value =
             value(&secret.name).ok_or_else(|| Held::Gone { name: name(), host: to.host.to_owned() })?;
         due.push((secret, value));
@@ -58,6 +65,38 @@ pub(super) fn put_in(
             .ok_or_else(|| Held::Unfit { name: secret.name.clone() })?;
     }
     Ok(())
+}
+
+/// Puts back what stands for the values, wherever the head of an answer says them.
+pub(super) fn take_out<B>(
+    answer: &mut Response<B>,
+    secrets: &[Secret],
+    to: Destination<'_>,
+    value: impl Fn(&str) -> Option<SecretValue>,
+) {
+    let known = secrets.iter().filter(|secret| secret.is_for(to.host));
+    for (secret, value) in known.filter_map(|secret| Some((secret, value(&secret.name)?))) {
+        let (plain, coded) = (value.reveal(), coded(value.reveal()));
+        // What a server may say beside its status is its own words.
+        let is_said = |reason: &ReasonPhrase| String::from_utf8_lossy(reason.as_bytes()).contains(plain);
+        if answer.extensions().get::<ReasonPhrase>().is_some_and(is_said) {
+            answer.extensions_mut().remove::<ReasonPhrase>();
+        }
+        for header in answer.headers_mut().values_mut() {
+            let text = String::from_utf8_lossy(header.as_bytes()).into_owned();
+            let new = match login(&text) {
+                Some((scheme, login)) if login.contains(plain) => {
+                    format!("{scheme} {}", BASE64_STANDARD.encode(login.replace(plain, &secret.placeholder)))
+                }
+                Some(_) | None => {
+                    text.replace(plain, &secret.placeholder).replace(&coded, &secret.placeholder)
+                }
+            };
+            if new != text {
+                *header = HeaderValue::from_str(&new).unwrap_or_else(|_odd| HeaderValue::from_static(""));
+            }
+        }
+    }
 }
 
 fn is_in(parts: &Parts, placeholder: &str) -> bool {
@@ -144,6 +183,38 @@ mod tests {
         let (_, header) = put("/", "Basic YW5uOlBMQUNFSE9MREVS", HERE, Some("real")).unwrap();
         assert_eq!(header, format!("Basic {}", BASE64_STANDARD.encode("ann:real")));
         assert_eq!(put("/", "none", HERE, None).unwrap().1, "none");
+    }
+
+    #[test]
+    fn what_an_answer_says_is_put_back() {
+        let secret = |_: &str| Some(SecretValue::new("re al/1".to_owned()));
+        let answer = || {
+            let login = format!("Basic {}", BASE64_STANDARD.encode("ann:re al/1"));
+            let answer = Response::builder().header("x-echo", "a re al/1 b").header("x-login", login);
+            answer.header("location", "/x?k=re%20al%2F1&y=1").header("x-other", "none").body(()).unwrap()
+        };
+        let said = |to: Destination<'_>| {
+            let mut answer = answer();
+            answer.extensions_mut().insert(ReasonPhrase::from_static(b"No re al/1"));
+            take_out(&mut answer, &secrets(), to, secret);
+            let headers = answer.headers().values().map(|value| value.to_str().unwrap().to_owned());
+            (headers.collect::<Vec<_>>(), answer.extensions().get::<ReasonPhrase>().is_some())
+        };
+        let login = format!("Basic {}", BASE64_STANDARD.encode("ann:PLACEHOLDER"));
+        let expected = ["a PLACEHOLDER b", &login, "/x?k=PLACEHOLDER&y=1", "none"];
+        assert_eq!(said(HERE), (expected.map(str::to_owned).to_vec(), false));
+        // Whoever never gets it cannot say it but by chance.
+        let (untouched, _) = said(Destination { host: "b.example", ..HERE });
+        assert_eq!(untouched[0], "a re al/1 b");
+        let (mut parts, ()) = Request::builder()
+            .method("TRACE")
+            .uri("/")
+            .header("x", "PLACEHOLDER")
+            .body(())
+            .unwrap()
+            .into_parts();
+        let held = put_in(&mut parts, &secrets(), HERE, secret).unwrap_err();
+        assert_eq!(held, Held::Echoed { name: "TOKEN".to_owned() });
     }
 
     #[test]

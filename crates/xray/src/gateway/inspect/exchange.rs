@@ -10,10 +10,10 @@ use model::net::Ask;
 use model::request::{End, Header, Message, Request};
 
 use super::super::outlet::Outlet;
-use super::body::{Half, KEPT};
+use super::body::{Half, KEPT, Kept};
 use crate::redact::Redactor;
 
-/// Ends once; what comes later is not told any more.
+/// Ends once; what comes later is not told any more. One that is dropped before was cut off.
 #[derive(Debug)]
 pub(super) struct Exchange {
     outlet: Arc<Outlet>,
@@ -45,7 +45,8 @@ impl Asked {
 
 impl Exchange {
     pub(super) fn new(outlet: &Arc<Outlet>, redactor: Redactor, request: Request, asked: Asked) -> Self {
-        let (sent, received) = Default::default();
+        let half = || Arc::new(Half::new(&outlet.room().bodies));
+        let (sent, received) = (half(), half());
         let request = Mutex::new(Some(request));
         Self { outlet: Arc::clone(outlet), redactor, began: Instant::now(), request, asked, sent, received }
     }
@@ -71,27 +72,40 @@ impl Exchange {
         let Some(mut request) = request else { return };
         let ((sent, asked), (received, told)) = (self.sent.known(), self.received.known());
         if let Some(http) = request.http.as_mut() {
-            self.fill(&mut http.request, sent, &asked);
+            self.fill(&mut http.request, sent, asked);
             if let Some(response) = http.response.as_mut() {
-                self.fill(response, received, &told);
+                self.fill(response, received, told);
             }
         }
         let milliseconds = self.began.elapsed().as_millis() as u64;
         let error = error.map(|error| self.redactor.text(&error));
         request.end = Some(End { sent, received, milliseconds, error });
         let outlet = Arc::clone(&self.outlet);
+        // Texts take up room until they are written.
+        let halves = (Arc::clone(&self.sent), Arc::clone(&self.received));
+        let write = async move {
+            outlet.recorder().rewrite(&request).await;
+            drop(halves);
+        };
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(async move { outlet.recorder().rewrite(&request).await })),
+            Ok(runtime) => drop(runtime.spawn(write)),
             Err(error) => tracing::debug!(%error, "the daemon ends before a request has"),
         }
     }
 
-    fn fill(&self, message: &mut Message, size: u64, beginning: &[u8]) {
+    fn fill(&self, message: &mut Message, size: u64, kept: Kept) {
         message.size = size;
+        let beginning = match kept {
+            Kept::Beginning(beginning) => beginning,
+            Kept::Nothing => {
+                message.is_left_out = true;
+                return;
+            }
+        };
         message.is_cut = size > KEPT as u64;
         let is_coded = message.headers.iter().any(|header| header.name == CONTENT_ENCODING.as_str());
         let kind = message.content_type.as_deref().filter(|_| !is_coded && !beginning.is_empty());
-        message.text = kind.and_then(|kind| self.redactor.body(kind, beginning)).map(|mut text| {
+        message.text = kind.and_then(|kind| self.redactor.body(kind, &beginning)).map(|mut text| {
             text.truncate(text.floor_char_boundary(KEPT));
             text
         });

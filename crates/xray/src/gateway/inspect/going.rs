@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::super::relay::Cut;
 use super::chain;
 use super::exchange::Exchange;
+use super::stream::Counted;
 
 #[derive(Debug, Default)]
 pub(super) struct Going {
@@ -61,15 +62,10 @@ async fn tunnel(inside: OnUpgrade, outside: OnUpgrade, exchange: Arc<Exchange>) 
     let both = tokio::try_join!(inside, outside);
     let error = match both {
         Ok((inside, outside)) => {
-            let (mut inside, mut outside) = (TokioIo::new(inside), TokioIo::new(outside));
-            match tokio::io::copy_bidirectional(&mut inside, &mut outside).await {
-                Ok((sent, received)) => {
-                    exchange.sent.count(sent);
-                    exchange.received.count(received);
-                    None
-                }
-                Err(error) => Some(chain(&error)),
-            }
+            let mut inside = Counted::new(TokioIo::new(inside), Arc::clone(&exchange));
+            let mut outside = TokioIo::new(outside);
+            let passed = tokio::io::copy_bidirectional(&mut inside, &mut outside).await;
+            passed.err().map(|error| chain(&error))
         }
         Err(error) => Some(chain(&error)),
     };

@@ -36,6 +36,7 @@ use super::way::Exit;
 use stream::Heard;
 use talk::Talk;
 
+pub(super) use body::Budget;
 pub(super) use outside::Trust;
 pub use outside::TrustError;
 pub(super) use signer::{SignError, Signer};
@@ -175,7 +176,7 @@ fn stopped(inside: &TcpStream, stop: Stop) -> Option<Stop> {
 }
 
 /// An error with its causes.
-fn chain(error: &(dyn Error + 'static)) -> String {
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 use super::super::relay::Flow;
+use super::exchange::Exchange;
 
 /// A connection from inside, with its first bytes to be read again. Counts what passes.
 #[derive(Debug)]
@@ -51,6 +52,49 @@ impl AsyncWrite for Heard {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let length = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
         self.flow.count_received(length);
+        Poll::Ready(Ok(length))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// What a request became when both sides agreed on another protocol, counted as it passes.
+#[derive(Debug)]
+pub(super) struct Counted<S> {
+    stream: S,
+    exchange: Arc<Exchange>,
+}
+
+impl<S> Counted<S> {
+    /// From inside.
+    pub(super) fn new(stream: S, exchange: Arc<Exchange>) -> Self {
+        Self { stream, exchange }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        self.exchange.sent.count((buf.filled().len() - before) as u64);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let length = ready!(Pin::new(&mut self.stream).poll_write(cx, buf))?;
+        self.exchange.received.count(length as u64);
         Poll::Ready(Ok(length))
     }
 

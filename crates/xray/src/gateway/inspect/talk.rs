@@ -229,6 +229,9 @@ impl Talk {
             Ok(answer) => answer.map_err(PassError::Ask)?,
             Err(_elapsed) => return Err(PassError::Silent),
         };
+        let to = Destination { host: &self.host, is_tls: self.is_tls };
+        let value = |name: &str| self.outlet.secret(name);
+        boundary::take_out(&mut answer, &self.outlet.policy().secrets, to, value);
         exchange.answered(answer.status().as_u16(), answer.version(), answer.headers());
         let outside = hyper::upgrade::on(&mut answer);
         let is_tunnel = answer.status() == StatusCode::SWITCHING_PROTOCOLS;

@@ -1,15 +1,30 @@
-//! What is put on record of a sandbox, beside its connections: what did not happen.
+//! What is put on record of a sandbox, beside its connections: what did not happen, and which names were asked for outside.
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use engine::gateway::{Refused, RefusedReader};
 use jiff::Timestamp;
 use model::net::Verdict;
-use model::request::{Protocol, Request};
+use model::request::{End, Protocol, Request};
 use tokio::io::unix::AsyncFd;
 
+use super::super::recent::Heard;
 use super::{Outlet, PAUSE};
+
+/// A name that is asked for outside.
+#[derive(Debug)]
+pub(in super::super) enum Question {
+    New {
+        request: Box<Request>,
+        began: Instant,
+    },
+    /// It is on record already.
+    Known,
+    /// It cannot be put on record, so it is not asked.
+    Unheard,
+}
 
 impl Outlet {
     /// A record with what is known so far.
@@ -56,6 +71,39 @@ impl Outlet {
         if let Err(problem) = self.recorder().begin(request).await {
             tracing::warn!(sandbox = %self.id(), %problem, "a refused request is not on record");
         }
+    }
+
+    /// Could this name be given an address?
+    pub(in super::super) async fn has_room_for(&self, name: &str) -> bool {
+        self.book.lock().await.has_room_for(name)
+    }
+
+    /// Puts on record that a name is asked for outside: the first time, and each time if it leads nowhere.
+    pub(in super::super) async fn begin_question(&self, name: &str, rule: String) -> Question {
+        if self.book.lock().await.has(name) {
+            return Question::Known;
+        }
+        match self.recent.hear((Protocol::Dns, Some(name.to_owned()), None, None)) {
+            Heard::First => {}
+            Heard::Again => return Question::Known,
+            Heard::Flood => return Question::Unheard,
+        }
+        let request = self.request(Protocol::Dns, Some(name), None, None);
+        match self.recorder().begin(Request { verdict: Verdict::Allow, rule, ..request }).await {
+            Ok(request) => Question::New { request: Box::new(request), began: Instant::now() },
+            Err(problem) => {
+                tracing::warn!(sandbox = %self.id(), %problem, "a name is not asked for, because that could not be recorded");
+                Question::Unheard
+            }
+        }
+    }
+
+    /// Puts on record what came of it.
+    pub(in super::super) async fn end_question(&self, question: Question, error: Option<String>) {
+        let Question::New { mut request, began } = question else { return };
+        let milliseconds = began.elapsed().as_millis() as u64;
+        request.end = Some(End { sent: 0, received: 0, milliseconds, error });
+        self.recorder().rewrite(&request).await;
     }
 
     /// A flood is told of by its beginning, and then by its size.
