@@ -67,9 +67,14 @@ impl Native {
         let folder = self.folder(running);
         let synced = tokio::task::spawn_blocking(move || {
             disk::sync(&folder.0)?;
-            let stored = folder.read()?;
-            folder.replace(&Stored { ran_in: None, ..stored })?;
-            disk::sync(&folder.0)
+            if let Err(error) = folder.note_synced() {
+                // It is on the disk all the same; at worst its status will doubt that.
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "a sandbox that is on the disk does not say so"
+                );
+            }
+            Ok::<_, NativeError>(())
         });
         Ok(synced.await.map_err(NativeError::from)??)
     }

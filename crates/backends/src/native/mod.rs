@@ -240,8 +240,11 @@ fn recover(
         // Half-made ones have no plan yet; they are torn down.
         let folder = store::Folder::of(home, *id);
         let Ok(mut stored) = folder.settle(layers) else { continue };
-        if stored.outlived(boot) {
-            folder.replace(&stored)?;
+        if stored.outlived(boot)
+            && let Err(error) = folder.replace(&stored)
+        {
+            // The next daemon finds it as we did.
+            tracing::warn!(%id, error = &error as &dyn std::error::Error, "what it may have lost is not written down");
         }
         if let Some(frozen) = stored.frozen
             && let Err(error) = captures.adopt(*id, &frozen)

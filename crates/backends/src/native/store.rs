@@ -227,6 +227,14 @@ impl Folder {
         replaced.map_err(failed)
     }
 
+    /// Writes down that all it wrote is on the disk, and brings that there, too.
+    pub(super) fn note_synced(&self) -> Result<(), NativeError> {
+        self.replace(&Stored { ran_in: None, ..self.read()? })?;
+        let path = self.plan();
+        let synced = fs::File::open(&path).and_then(|plan| plan.sync_all());
+        synced.map_err(|source| NativeError::Write { path, source })
+    }
+
     /// Finishes what was begun when the daemon ended: an upper that is to be a layer and is none yet, or one that was
     /// left behind.
     pub(super) fn settle(&self, layers: &Layers) -> Result<Stored, NativeError> {

@@ -89,7 +89,8 @@ const LIVE: &str = "
 
 The machine (named with `--paths`) and what git ignores are read live, and nobody keeps what they were: whether reality has
 changed something since is told by its change time. So nothing is merged, and where reality deleted something, it looks as if it
-had never been there: what the sandbox has comes back.
+had never been there: what the sandbox has comes back. (Overlayfs does note of a file that it was copied, but not from which path, nor
+whether from the machine or from an earlier snapshot of the sandbox: a moved or snapshotted file would pass for one that is gone.)
 ";
 
 const INTRODUCTION: &str = "\

@@ -93,7 +93,7 @@ pub(super) async fn serve(
         let accept = tokio::time::timeout(PATIENCE, TlsAcceptor::from(config).accept(heard)).await;
         match accept {
             Ok(Ok(stream)) => {
-                Talk::over_tls(outlet, connection, host, exit).map(|talk| (talk, Inside::tls(stream)))
+                Talk::over_tls(outlet, connection, host, &exit).map(|talk| (talk, Inside::tls(stream)))
             }
             Ok(Err(error)) => Err(error),
             Err(_elapsed) => Err(io::ErrorKind::TimedOut.into()),

@@ -53,7 +53,7 @@ impl Talk {
         outlet: &Arc<Outlet>,
         connection: &Request,
         host: String,
-        exit: Exit,
+        exit: &Exit,
     ) -> io::Result<Self> {
         // Services of this machine have certificates for the name by which it knows itself.
         let certified = if is_ours(&host) { "localhost" } else { &host };
