@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::home::Home;
+use crate::home::{Home, is_root};
 use crate::wait::until;
 
 const CROWD: usize = 200;
@@ -23,9 +23,12 @@ fn two_hundred_live_at_once_answer_cost_little_and_leave_nothing() {
     }
     let living: BTreeSet<i32> = home.processes().into_iter().map(|(pid, _)| pid).collect();
     assert!(living.len() > CROWD, "{} processes", living.len());
-    let used: u64 = living.iter().map(|pid| proportional_size(*pid)).sum();
-    let each = used / CROWD as u64;
-    assert!(each < 1024, "{each} KiB each, the daemon and its launcher included");
+    // Nobody but root may look at the pages of an init: whoever is inside could be its user.
+    if is_root() {
+        let used: u64 = living.iter().map(|pid| proportional_size(*pid)).sum();
+        let each = used / CROWD as u64;
+        assert!(each < 1024, "{each} KiB each, the daemon and its launcher included");
+    }
     // All of them, after all were made: the last does not answer for the first.
     for name in &names {
         assert_eq!(home.exec(name, "cat /var/tmp/written").out(), format!("{name}\n"));

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::files::{Listing, listing};
-use crate::home::{Home, Ran, finish};
+use crate::home::{Home, Ran, finish, is_root};
 use crate::yard::git;
 
 /// A line for a shell in the repository, and what it says.

@@ -32,7 +32,7 @@ fn sixty_shortcomings_and_sixty_changes_are_all_named() {
 
     let shown = home.ok(&["status", "box"]);
     assert_eq!(shown.matches("/socket").count(), 50, "{shown}");
-    assert_eq!(shown.matches("  file").count(), 50, "{shown}");
+    assert_eq!(shown.matches("\n  file").count(), 50, "{shown}");
     assert!(shown.contains("  and 10 more, listed by zeno status box --json\n"), "{shown}");
     drop(listeners);
 }

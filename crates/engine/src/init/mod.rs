@@ -32,7 +32,7 @@ use model::{Code, Problem};
 
 use serde::{Deserialize, Serialize};
 
-use crate::launcher::{LaunchError, Rights};
+use crate::launcher::{LaunchError, PACKET, Rights};
 use crate::sys;
 use crate::view::Plan;
 
@@ -94,7 +94,7 @@ fn live(birth: Birth) {
 }
 
 fn await_destiny(launcher: &OwnedFd) -> Option<(Destiny, Vec<OwnedFd>)> {
-    let packet = sys::receive(launcher.as_fd(), 1 << 20).ok()??;
+    let packet = sys::receive(launcher.as_fd(), PACKET).ok()??;
     Some((serde_json::from_slice(&packet.bytes).ok()?, packet.descriptors))
 }
 

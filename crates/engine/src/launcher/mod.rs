@@ -20,6 +20,7 @@ mod wire;
 pub use handle::{Launched, Launcher, LauncherError, Order};
 pub use launch::main;
 pub use rights::Rights;
+pub(crate) use wire::PACKET;
 pub use wire::{Given, LaunchError};
 
 /// The hidden first argument with which the executable becomes the launcher.

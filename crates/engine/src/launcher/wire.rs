@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::rights::Rights;
 use crate::view::Plan;
 
-/// Packets are no larger; a plan is a few kilobytes.
-pub(super) const PACKET: usize = 4 << 20;
+/// Packets are no larger. A plan is a few kilobytes; where there are many homes, or a folder full of mounts, it is more.
+pub(crate) const PACKET: usize = 64 << 20;
 
 /// The first packet: what the launcher is for.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,14 +1,20 @@
 //! Messages with descriptors over a Unix socket.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
+/// What every socket takes in one packet.
+const SMALL: usize = 64 << 10;
+/// No JSON begins so: the message is in the file that comes last among the descriptors.
+const IN_FILE: &[u8] = &[0];
 /// Descriptors in one message, at most. The kernel's own limit is 253.
 const MOST: usize = 250;
 
@@ -18,8 +24,19 @@ pub(crate) struct Packet {
     pub(crate) descriptors: Vec<OwnedFd>,
 }
 
-/// Sends one packet.
+/// Sends one packet. What is larger than a socket surely takes goes as a file beside it: a plan for a machine with many homes
+/// has thousands of entries.
 pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    if bytes.len() <= SMALL {
+        return send_packet(socket, bytes, descriptors);
+    }
+    let mut file = File::from(super::memory_file(c"message")?);
+    file.write_all(bytes)?;
+    let all: Vec<BorrowedFd<'_>> = descriptors.iter().copied().chain([file.as_fd()]).collect();
+    send_packet(socket, IN_FILE, &all)
+}
+
+fn send_packet(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
@@ -42,7 +59,17 @@ fn waiting(socket: BorrowedFd<'_>) -> io::Result<usize> {
 
 /// Receives one packet of a socket that keeps packets apart. `None`: the other side is gone.
 pub(crate) fn receive(socket: BorrowedFd<'_>, limit: usize) -> io::Result<Option<Packet>> {
-    receive_at_most(socket, waiting(socket)?.min(limit))
+    let packet = receive_at_most(socket, waiting(socket)?.min(limit))?;
+    match packet {
+        Some(Packet { bytes, mut descriptors }) if bytes == IN_FILE => {
+            let file = File::from(descriptors.pop().ok_or(io::ErrorKind::InvalidData)?);
+            let mut bytes =
+                vec![0; usize::try_from(file.metadata()?.len()).map_or(limit, |size| size.min(limit))];
+            file.read_exact_at(&mut bytes, 0)?;
+            Ok(Some(Packet { bytes, descriptors }))
+        }
+        packet => Ok(packet),
+    }
 }
 
 /// Receives what is there, no more than this. `None`: the other side is gone.
@@ -67,4 +94,24 @@ pub(crate) fn receive_at_most(socket: BorrowedFd<'_>, size: usize) -> io::Result
     }
     bytes.truncate(received.bytes);
     Ok((received.bytes > 0).then_some(Packet { bytes, descriptors }))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    #[test]
+    fn what_no_socket_takes_arrives_whole_with_its_descriptors() {
+        let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        let (here, there) = pair.unwrap();
+        let beside = File::open("/dev/null").unwrap();
+        for size in [1, SMALL, SMALL + 1, 3 << 20] {
+            let bytes = vec![b'x'; size];
+            send(here.as_fd(), &bytes, &[beside.as_fd()]).unwrap();
+            let packet = receive(there.as_fd(), 4 << 20).unwrap().unwrap();
+            assert_eq!((packet.bytes == bytes, packet.descriptors.len()), (true, 1), "{size}");
+        }
+    }
 }

@@ -113,7 +113,8 @@ fn what_began_has_an_end() {
     assert_eq!(ended("http"), None);
     home.ok(&["net", "web", "--deny", "public.test:8443"]);
     let cut = until("the end of the tunnel", || ended("http"));
-    assert_eq!((&cut["end"]["error"], &cut["verdict"]), (&"it was cut off".into(), &"allow".into()), "{cut}");
+    let why = "cut: it is not allowed any more";
+    assert_eq!((&cut["end"]["error"], &cut["verdict"]), (&why.into(), &"allow".into()), "{cut}");
     assert_eq!((&cut["end"]["sent"], &cut["end"]["received"]), (&11.into(), &11.into()), "{cut}");
     assert_eq!(crate::home::finish(going, b"").code, 0);
 
