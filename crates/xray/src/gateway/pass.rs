@@ -1,12 +1,15 @@
-//! Bytes from one socket to another. What comes in quantity passes through a pipe within the kernel, and is copied nowhere.
+//! Bytes from one socket to another.
+//!
+//! They are copied, with a large buffer where they come in quantity. To splice them through a pipe was tried: from one
+//! loopback to another it moves a quarter less, and it costs descriptors.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::Shutdown;
-use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -15,68 +18,47 @@ use super::room::Room;
 
 /// Passes on what comes from one until it has no more to say.
 pub(super) async fn pass(room: &Room, from: &TcpStream, to: &TcpStream, count: &AtomicU64) -> io::Result<()> {
-    let mut buffer = vec![0; BUFFER];
+    let mut buffer = Buffer::small();
     loop {
-        let length = receive(from, &mut buffer).await?;
+        let received = receive(from, &mut buffer.bytes);
+        let received = match &buffer.place {
+            None => Ok(received.await),
+            Some(_) => tokio::time::timeout(LULL, received).await,
+        };
+        let Ok(received) = received else {
+            buffer = Buffer::small();
+            continue;
+        };
+        let length = received?;
         if length == 0 {
             return Ok(());
         }
-        send(to, &buffer[..length]).await?;
+        send(to, &buffer.bytes[..length]).await?;
         count.fetch_add(length as u64, Ordering::Relaxed);
-        if length == buffer.len()
-            && let Some(pipe) = Pipe::new(room)
+        if length == buffer.bytes.len()
+            && buffer.place.is_none()
+            && let Some(place) = room.for_much()
         {
-            drop(buffer);
-            return pipe.pass(from, to, count).await;
+            buffer = Buffer::large(place);
         }
     }
 }
 
-/// A way from one socket to another that leaves the bytes where they are.
-struct Pipe {
-    entrance: OwnedFd,
-    exit: OwnedFd,
-    _room: OwnedSemaphorePermit,
+/// What is on its way.
+struct Buffer {
+    bytes: Vec<u8>,
+    /// A large one is one of a few.
+    place: Option<OwnedSemaphorePermit>,
 }
 
-impl Pipe {
-    /// `None`: there are too many descriptors already, and bytes are copied instead.
-    fn new(room: &Room) -> Option<Self> {
-        let room = room.for_pipe()?;
-        let (exit, entrance) = match pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK) {
-            Ok(ends) => ends,
-            Err(errno) => {
-                tracing::debug!(error = %io::Error::from(errno), "bytes are copied for lack of a pipe");
-                return None;
-            }
-        };
-        // Beyond what one user may have it stays as it is made.
-        if let Err(errno) = fcntl_setpipe_size(&entrance, PIPE) {
-            tracing::trace!(error = %io::Error::from(errno), "a pipe is small");
-        }
-        Some(Self { entrance, exit, _room: room })
+impl Buffer {
+    fn small() -> Self {
+        Self { bytes: vec![0; BUFFER], place: None }
     }
 
-    async fn pass(&self, from: &TcpStream, to: &TcpStream, count: &AtomicU64) -> io::Result<()> {
-        loop {
-            // The pipe is empty, so that whoever would block is the socket.
-            let fill = || moved(splice(from.as_fd(), None, &self.entrance, None, PIPE, NOW));
-            let mut left = from.async_io(Interest::READABLE, fill).await?;
-            if left == 0 {
-                return Ok(());
-            }
-            while left > 0 {
-                let drain = || moved(splice(&self.exit, None, to.as_fd(), None, left, NOW));
-                let length = to.async_io(Interest::WRITABLE, drain).await?;
-                count.fetch_add(length as u64, Ordering::Relaxed);
-                left -= length;
-            }
-        }
+    fn large(place: OwnedSemaphorePermit) -> Self {
+        Self { bytes: vec![0; LARGE], place: Some(place) }
     }
-}
-
-fn moved(result: Result<usize, Errno>) -> io::Result<usize> {
-    result.map_err(io::Error::from)
 }
 
 pub(super) async fn receive(from: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
@@ -101,5 +83,7 @@ pub(super) fn end(to: &TcpStream) -> io::Result<()> {
 }
 
 pub(super) const BUFFER: usize = 16 << 10;
-const PIPE: usize = 1 << 20;
-const NOW: SpliceFlags = SpliceFlags::NONBLOCK.union(SpliceFlags::MOVE);
+/// From 256 KiB to this, a download from this machine's own loopback gains another twelfth.
+const LARGE: usize = 1 << 20;
+/// A large buffer is given back when nothing comes for so long.
+const LULL: Duration = Duration::from_secs(1);

@@ -13,7 +13,8 @@ pub(super) struct Room {
     pub(super) connections: Arc<Semaphore>,
     /// Of one.
     pub(super) share: usize,
-    pipes: Arc<Semaphore>,
+    /// Connections on which much is passed on.
+    much: Arc<Semaphore>,
     /// Memory for the beginnings of bodies.
     pub(super) bodies: Arc<Budget>,
 }
@@ -34,26 +35,28 @@ impl Room {
         Self::of(descriptors.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MOST))
     }
 
-    /// A connection takes two descriptors, a pipe two. A quarter is left to everything else.
+    /// A connection takes two descriptors. Half is left to everything else: the resolver's sockets, files, inits.
     fn of(descriptors: usize) -> Self {
         let descriptors = descriptors.min(MOST);
         let connections = descriptors / 4;
         Self {
             connections: Arc::new(Semaphore::new(connections)),
             share: (connections / 2).min(CONNECTIONS),
-            pipes: Arc::new(Semaphore::new(descriptors / 8)),
+            much: Arc::new(Semaphore::new(MUCH)),
             bodies: Arc::default(),
         }
     }
 
-    /// For as long as a pipe is there. `None`: enough are.
-    pub(super) fn for_pipe(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.pipes).try_acquire_owned().ok()
+    /// For as long as a large buffer is there. `None`: enough are.
+    pub(super) fn for_much(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.much).try_acquire_owned().ok()
     }
 }
 
 /// Connections of one sandbox at once; more wait in the kernel.
 const CONNECTIONS: usize = 4096;
+/// Large buffers of all sandboxes at once: so many MiB of memory at the most.
+const MUCH: usize = 64;
 /// Descriptors that are counted on, however many there may be.
 const MOST: usize = 1 << 16;
 
@@ -62,13 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_sandbox_has_more_than_half_and_a_quarter_is_left() {
+    fn no_sandbox_has_more_than_half_and_half_is_left() {
         for descriptors in [256, 1024, 20_000, 1 << 20] {
             let room = Room::of(descriptors);
             let connections = room.connections.available_permits();
             assert!(room.share * 2 <= connections && room.share > 0, "{descriptors}");
-            let most = 2 * connections + 2 * room.pipes.available_permits();
-            assert!(most * 4 <= descriptors * 3, "{descriptors}: {most}");
+            assert!(2 * connections * 2 <= descriptors, "{descriptors}: {connections}");
         }
         assert!(Room::of(20_000).share >= 1000);
     }
