@@ -1,14 +1,24 @@
 //! Hiding layers: which entries make a path absent, a folder empty, or a file appear.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 use super::plan::{Hidden, HiddenKind, Meta};
 
 /// Collects entries by absolute path; parents come by themselves.
+///
+/// A tree by names: hundreds of paths are asked about for every sandbox, and to compare whole paths for each was a tenth of all
+/// that a short command costs.
 #[derive(Debug, Default)]
 pub(super) struct Hiding {
-    entries: BTreeMap<PathBuf, HiddenKind>,
+    root: Node,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    kind: Option<HiddenKind>,
+    below: BTreeMap<OsString, Self>,
 }
 
 impl Hiding {
@@ -16,24 +26,24 @@ impl Hiding {
     /// absent in its stead, for the same reason.
     pub(super) fn absent(&mut self, path: &Path) {
         let mut so_far = PathBuf::from("/");
-        let parts: Vec<_> = path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
-        for (at, part) in parts.iter().enumerate() {
-            so_far.push(part);
-            if at + 1 == parts.len() {
-                self.entries.insert(so_far.clone(), HiddenKind::Absent);
+        let mut node = &mut self.root;
+        let mut names = names(path).peekable();
+        while let Some(name) = names.next() {
+            so_far.push(name);
+            node = node.child(name);
+            if names.peek().is_none() {
+                node.kind = Some(HiddenKind::Absent);
                 return;
             }
-            match self.entries.get(&so_far) {
+            match &node.kind {
                 Some(HiddenKind::Absent) => return,
                 Some(HiddenKind::Through(_) | HiddenKind::Empty(_) | HiddenKind::File { .. }) => {}
                 None => match std::fs::symlink_metadata(&so_far) {
-                    Ok(stat) if stat.is_dir() => {
-                        self.entries.insert(so_far.clone(), HiddenKind::Through(Meta::of(&stat).timeless()));
-                    }
+                    Ok(stat) if stat.is_dir() => node.kind = Some(through(&stat)),
                     // A link or a file on the way: the real path is hidden by its own entry.
                     Ok(_) => return,
                     Err(_) => {
-                        self.entries.insert(so_far, HiddenKind::Absent);
+                        node.kind = Some(HiddenKind::Absent);
                         return;
                     }
                 },
@@ -46,20 +56,22 @@ impl Hiding {
         if let Ok(stat) = std::fs::symlink_metadata(path)
             && stat.is_dir()
         {
-            self.entries.insert(path.to_owned(), HiddenKind::Empty(Meta::of(&stat).timeless()));
+            self.set(path, HiddenKind::Empty(Meta::of(&stat).timeless()));
         }
     }
 
     /// Keeps the folders down to `path`, because something is mounted there, though one above starts empty.
     pub(super) fn way_to(&mut self, path: &Path) {
-        let emptied = path.ancestors().any(|up| matches!(self.entries.get(up), Some(HiddenKind::Empty(_))));
-        if !emptied {
+        if !self.way(path).any(|(_, kind)| matches!(kind, HiddenKind::Empty(_))) {
             return;
         }
-        for up in path.ancestors() {
-            if let Ok(stat) = std::fs::symlink_metadata(up) {
-                self.entries.entry(up.to_owned()).or_insert(HiddenKind::Through(Meta::of(&stat).timeless()));
-            }
+        let mut so_far = PathBuf::from("/");
+        let mut node = &mut self.root;
+        node.pass(&so_far);
+        for name in names(path) {
+            so_far.push(name);
+            node = node.child(name);
+            node.pass(&so_far);
         }
     }
 
@@ -68,61 +80,114 @@ impl Hiding {
         if let Some(parent) = path.parent() {
             self.way_to(parent);
         }
-        self.entries.insert(path.to_owned(), HiddenKind::File { bytes, meta: meta.timeless() });
+        self.set(path, HiddenKind::File { bytes, meta: meta.timeless() });
     }
 
     /// The entries below `mountpoint` that belong to it and not to one of the deeper `mountpoints`, relative to it.
     pub(super) fn below(&self, mountpoint: &Path, mountpoints: &[PathBuf]) -> Vec<Hidden> {
-        let deeper = |path: &Path| {
-            mountpoints.iter().any(|other| {
-                other != mountpoint
-                    && other.starts_with(mountpoint)
-                    && path.starts_with(other)
-                    && path != other
-            })
-        };
-        self.entries
+        let deeper: Vec<&Path> = mountpoints
             .iter()
-            .filter(|(path, _)| path.starts_with(mountpoint) && *path != mountpoint && !deeper(path))
-            .filter_map(|(path, kind)| {
-                let path = path.strip_prefix(mountpoint).ok()?.to_owned();
-                Some(Hidden { path, kind: kind.clone() })
-            })
-            .collect()
+            .filter(|other| *other != mountpoint)
+            .filter_map(|other| other.strip_prefix(mountpoint).ok())
+            .collect();
+        let mut entries = Vec::new();
+        if let Some(node) = self.node(mountpoint) {
+            node.gather(&mut PathBuf::new(), &deeper, &mut entries);
+        }
+        entries
     }
 
     /// What is absent in a frozen folder, as entries of a layer in which that folder is `inner`. What else is hidden there
     /// does not concern it: nothing is emptied in it and nothing put in.
     pub(super) fn absent_in(&self, folder: &Path, inner: &Path) -> Vec<Hidden> {
-        let absent = self.entries.range(folder.to_owned()..).take_while(|(path, _)| path.starts_with(folder));
-        let absent = absent.filter(|(path, kind)| *path != folder && matches!(kind, HiddenKind::Absent));
         let mut entries = BTreeMap::new();
-        for path in absent.map(|(path, _)| path) {
-            let Ok(inside) = path.strip_prefix(folder) else { continue };
-            for (up, real) in inner.join(inside).ancestors().zip(path.ancestors()).skip(1) {
+        for Hidden { path: inside, kind } in self.below(folder, &[]) {
+            if kind != HiddenKind::Absent {
+                continue;
+            }
+            let path = folder.join(&inside);
+            for (up, real) in inner.join(&inside).ancestors().zip(path.ancestors()).skip(1) {
                 if !real.starts_with(folder) {
                     break;
                 }
                 let Ok(stat) = std::fs::symlink_metadata(real) else { continue };
-                entries
-                    .entry(up.to_owned())
-                    .or_insert_with(|| HiddenKind::Through(Meta::of(&stat).timeless()));
+                entries.entry(up.to_owned()).or_insert_with(|| through(&stat));
             }
-            entries.insert(inner.join(inside), HiddenKind::Absent);
+            entries.insert(inner.join(&inside), HiddenKind::Absent);
         }
         entries.into_iter().map(|(path, kind)| Hidden { path, kind }).collect()
     }
 
     /// Is `path`, or a folder above it, absent? Then which.
     pub(super) fn absence<'a>(&self, path: &'a Path) -> Option<&'a Path> {
-        path.ancestors().find(|up| matches!(self.entries.get(*up), Some(HiddenKind::Absent)))
+        let depth = self.way(path).find(|(_, kind)| matches!(kind, HiddenKind::Absent))?.0;
+        path.ancestors().find(|up| names(up).count() == depth)
     }
 
     /// Is `path`, or a folder above it, absent or emptied?
     pub(super) fn covers(&self, path: &Path) -> bool {
-        path.ancestors()
-            .any(|up| matches!(self.entries.get(up), Some(HiddenKind::Absent | HiddenKind::Empty(_))))
+        self.way(path).any(|(_, kind)| matches!(kind, HiddenKind::Absent | HiddenKind::Empty(_)))
     }
+
+    /// What is said of `path` and the folders above it, from the top, with how many names lead there.
+    fn way<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = (usize, &'a HiddenKind)> {
+        let down = names(path).scan(&self.root, |node, name| {
+            *node = node.below.get(name)?;
+            Some(*node)
+        });
+        let nodes = std::iter::once(&self.root).chain(down).enumerate();
+        nodes.filter_map(|(depth, node)| Some((depth, node.kind.as_ref()?)))
+    }
+
+    fn node(&self, path: &Path) -> Option<&Node> {
+        names(path).try_fold(&self.root, |node, name| node.below.get(name))
+    }
+
+    fn set(&mut self, path: &Path, kind: HiddenKind) {
+        names(path).fold(&mut self.root, Node::child).kind = Some(kind);
+    }
+}
+
+impl Node {
+    fn child(&mut self, name: &OsStr) -> &mut Self {
+        // Most are there already, and a name to look one up by need not be copied.
+        if !self.below.contains_key(name) {
+            self.below.insert(name.to_owned(), Self::default());
+        }
+        self.below.get_mut(name).expect("it was there or has just been put there")
+    }
+
+    /// Keeps this folder, which is at `path`, unless something else is said of it.
+    fn pass(&mut self, path: &Path) {
+        if self.kind.is_none()
+            && let Ok(stat) = std::fs::symlink_metadata(path)
+        {
+            self.kind = Some(through(&stat));
+        }
+    }
+
+    /// The entries below this folder, which is at `path`, but not those below one of `apart`.
+    fn gather(&self, path: &mut PathBuf, apart: &[&Path], entries: &mut Vec<Hidden>) {
+        for (name, node) in &self.below {
+            path.push(name);
+            entries.extend(node.kind.clone().map(|kind| Hidden { path: path.clone(), kind }));
+            if !apart.contains(&path.as_path()) {
+                node.gather(path, apart, entries);
+            }
+            path.pop();
+        }
+    }
+}
+
+fn through(stat: &std::fs::Metadata) -> HiddenKind {
+    HiddenKind::Through(Meta::of(stat).timeless())
+}
+
+fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+    })
 }
 
 #[cfg(test)]
@@ -143,5 +208,32 @@ mod tests {
             .map(|hidden| (hidden.path.display().to_string(), matches!(hidden.kind, HiddenKind::Absent)))
             .collect();
         assert_eq!(seen, [(".config".into(), false), (".config/gh".into(), true), (".docker".into(), true)]);
+    }
+
+    #[test]
+    fn what_lies_in_a_deeper_mount_is_said_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        std::fs::create_dir_all(top.join("data/home")).unwrap();
+        let mut hiding = Hiding::default();
+        hiding.empty(&top.join("data"));
+        hiding.way_to(&top.join("data/home"));
+        hiding.absent(&top.join("data/home/.ssh"));
+        let points = [top.to_owned(), top.join("data/home")];
+        let said = |point: &Path| -> Vec<_> {
+            let kind = |kind| match kind {
+                HiddenKind::Absent => "absent",
+                HiddenKind::Through(_) => "through",
+                HiddenKind::Empty(_) => "empty",
+                HiddenKind::File { .. } => "file",
+            };
+            let below = hiding.below(point, &points).into_iter();
+            below.map(|hidden| (hidden.path.display().to_string(), kind(hidden.kind))).collect()
+        };
+        assert_eq!(said(top), [("data".to_owned(), "empty"), ("data/home".to_owned(), "through")]);
+        assert_eq!(said(&points[1]), [(".ssh".to_owned(), "absent")]);
+        let key = top.join("data/home/.ssh/id_rsa");
+        assert_eq!(hiding.absence(&key), key.parent());
+        assert!(hiding.covers(&key) && !hiding.covers(top) && hiding.absence(&points[1]).is_none());
     }
 }
