@@ -7,6 +7,8 @@ use std::path::PathBuf;
 pub enum DiffError {
     #[error("could not open the layer `{path}`")]
     Layer { path: PathBuf, source: io::Error },
+    #[error("could not read what is hidden from the sandbox")]
+    Hidden(#[source] serde_json::Error),
     #[error("could not compare `{path}`")]
     Compare { path: PathBuf, source: io::Error },
     #[error("could not hand on the patch")]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use model::diff::Entry;
@@ -227,10 +227,10 @@ impl Lowers {
 impl Layer {
     fn open(lower: &Lower, home: &Path, rights: Rights) -> Result<Self, DiffError> {
         match lower {
-            Lower::Hide(entries) => {
-                let entries = entries
-                    .iter()
-                    .map(|hidden| (hidden.path.as_os_str().as_bytes().to_vec(), hidden.kind.clone()));
+            Lower::Hide(hides) => {
+                let entries = hides.entries().map_err(DiffError::Hidden)?;
+                let entries =
+                    entries.into_iter().map(|hidden| (hidden.path.into_os_string().into_vec(), hidden.kind));
                 Ok(Self::Hide(Hide { entries: entries.collect(), rights }))
             }
             Lower::Machine { .. } | Lower::Store(_) => {

@@ -11,19 +11,21 @@ use rustix::fs::{CWD, FileType, Mode, XattrFlags, makedev, mknodat, setxattr};
 use super::rights::Rights;
 use super::stage::Stage;
 use super::wire::LaunchError;
-use crate::view::{Hidden, HiddenKind, Meta};
+use crate::view::{Hidden, HiddenKind, Hides, Meta};
 
 impl Stage {
     /// The layer for these entries.
-    pub(super) fn hiding_layer(&mut self, entries: &[Hidden]) -> Result<PathBuf, LaunchError> {
-        if let Some(known) = self.hiding.get(entries) {
+    pub(super) fn hiding_layer(&mut self, hides: &Hides) -> Result<PathBuf, LaunchError> {
+        if let Some(known) = self.hiding.get(hides) {
             return Ok(known.clone());
         }
         let layer = self.hiding_folder().join(self.hiding.len().to_string());
+        let failed = |e| LaunchError::new("make a layer that hides what is masked", e);
+        let entries = hides.entries().map_err(|e| failed(e.into()))?;
         let made = fs::create_dir(&layer)
             .and_then(|()| entries.iter().try_for_each(|entry| make(&layer, entry, self.rights)));
-        made.map_err(|e| LaunchError::new("make a layer that hides what is masked", e))?;
-        self.hiding.insert(entries.to_vec(), layer.clone());
+        made.map_err(failed)?;
+        self.hiding.insert(hides.clone(), layer.clone());
         Ok(layer)
     }
 }

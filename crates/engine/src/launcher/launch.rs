@@ -180,7 +180,10 @@ fn prepare(
         given.push(stage.given_file(&file)?);
         covered.push(at);
     }
-    let go = serde_json::to_vec(&init::Destiny { plan: order.plan.into_owned(), mounted, covered })
+    let mut plan = order.plan.into_owned();
+    // By far the most of a plan, and mounted already.
+    plan.parts.iter_mut().for_each(|part| part.lowers.clear());
+    let go = serde_json::to_vec(&init::Destiny { plan, mounted, covered })
         .map_err(|e| LaunchError::new("write to init", io::Error::from(e)))?;
     let descriptors: Vec<_> = given.iter().map(AsFd::as_fd).collect();
     sys::send(infant.socket.as_fd(), &go, &descriptors).map_err(|e| LaunchError::new("write to init", e))?;

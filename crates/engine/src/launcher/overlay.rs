@@ -75,7 +75,7 @@ impl Stage {
         match lower {
             Lower::Machine { mount, inside } => self.on_machine(mount, inside),
             Lower::Store(inside) => Ok(self.in_store(inside)),
-            Lower::Hide(entries) => self.hiding_layer(entries),
+            Lower::Hide(hides) => self.hiding_layer(hides),
         }
     }
 }

@@ -17,7 +17,7 @@ use rustix::thread::UnshareFlags;
 use super::rights::Rights;
 use super::wire::LaunchError;
 use crate::sys::{self, Clone3, Cloned};
-use crate::view::Hidden;
+use crate::view::Hides;
 
 #[derive(Debug)]
 pub(super) struct Stage {
@@ -31,7 +31,7 @@ pub(super) struct Stage {
     clones: HashMap<PathBuf, (u64, PathBuf)>,
     /// How many were ever made.
     cloned: u64,
-    pub(super) hiding: HashMap<Vec<Hidden>, PathBuf>,
+    pub(super) hiding: HashMap<Hides, PathBuf>,
     /// Which of the machine's mounts are on the file system that holds the store.
     pub(super) beside_store: HashMap<PathBuf, bool>,
 }

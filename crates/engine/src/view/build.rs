@@ -14,7 +14,7 @@ use rustix::fs::StatVfsMountFlags;
 
 use super::hide::Hiding;
 use super::mounts::{self, Mount};
-use super::plan::{DiskKind, Lower, Meta, Part, Plan, Root};
+use super::plan::{DiskKind, Hidden, Hides, Lower, Meta, Part, Plan, Root};
 use super::skeleton::Skeleton;
 use crate::capture::{FROZEN_ROOT, Frozen};
 use crate::launcher::Rights;
@@ -43,6 +43,8 @@ pub enum ViewError {
     Root(#[source] io::Error),
     #[error("could not look at `{path}`")]
     Look { path: PathBuf, source: io::Error },
+    #[error("a place that is hidden from sandboxes has a name that is not UTF-8")]
+    Hide(#[source] serde_json::Error),
     #[error("no mount holds `{path}`")]
     NoMount { path: PathBuf },
     #[error("the workspace `{workspace}` lies in `{masked}`, which is hidden from sandboxes")]
@@ -156,15 +158,15 @@ impl Planner {
     ) -> Result<Vec<Part>, ViewError> {
         let mut parts = Vec::new();
         for point in points {
-            let mut hidden = hiding.below(point, points);
+            let hidden = hiding.below(point, points);
             if hiding.covers(point) {
                 // Only the way to what is mounted below; the folder itself is not shown.
-                parts.push(self.part(point, vec![Lower::Hide(std::mem::take(&mut hidden))])?);
+                parts.push(self.part(point, vec![hide(&hidden)?])?);
                 continue;
             }
             let mut lowers = Vec::new();
             if !hidden.is_empty() {
-                lowers.push(Lower::Hide(hidden));
+                lowers.push(hide(&hidden)?);
             }
             lowers.push(machine(mounts, point)?);
             parts.push(self.part(point, lowers)?);
@@ -202,7 +204,7 @@ impl Planner {
             // not ours, so secrets at fixed paths are hidden from above. Here they are hidden even if git tracks them.
             let hidden = hiding.absent_in(&layer.mountpoint, Path::new(FROZEN_ROOT));
             if !hidden.is_empty() {
-                lowers.push(Lower::Hide(hidden));
+                lowers.push(hide(&hidden)?);
             }
             for path in &layer.layers {
                 let inside = path.strip_prefix(&self.home);
@@ -238,6 +240,10 @@ fn is_empty_for_good(point: &Path) -> bool {
     let read_only =
         rustix::fs::statvfs(point).is_ok_and(|stat| stat.f_flag.contains(StatVfsMountFlags::RDONLY));
     read_only && fs::read_dir(point).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn hide(entries: &[Hidden]) -> Result<Lower, ViewError> {
+    Hides::new(entries).map(Lower::Hide).map_err(ViewError::Hide)
 }
 
 fn hostname() -> String {

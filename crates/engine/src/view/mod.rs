@@ -11,4 +11,4 @@ mod plan;
 mod skeleton;
 
 pub use build::{Ask, Planner, ViewError};
-pub use plan::{Bone, BoneKind, DiskKind, Hidden, HiddenKind, Lower, Meta, Part, Plan, Root};
+pub use plan::{Bone, BoneKind, DiskKind, Hidden, HiddenKind, Hides, Lower, Meta, Part, Plan, Root};

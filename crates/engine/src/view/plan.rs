@@ -1,9 +1,12 @@
 //! The plan's types. They are stored with the sandbox, so they only grow.
 
+use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use model::net::Wiring;
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 /// Everything launcher and init need to make a sandbox. Two sandboxes may have the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +121,37 @@ pub enum Lower {
     /// A folder of the store, relative to `$ZENO_HOME`.
     Store(PathBuf),
     /// A small layer that hides and puts in.
-    Hide(Vec<Hidden>),
+    Hide(Hides),
+}
+
+/// The entries of a hiding layer, as text: there are hundreds, and each is stored, compared and passed on with every sandbox
+/// but read only when a layer is made or compared with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hides(Arc<RawValue>);
+
+impl Hides {
+    /// Fails where a name is not UTF-8.
+    pub fn new(entries: &[Hidden]) -> serde_json::Result<Self> {
+        Ok(Self(Arc::from(to_raw_value(entries)?)))
+    }
+
+    pub fn entries(&self) -> serde_json::Result<Vec<Hidden>> {
+        serde_json::from_str(self.0.get())
+    }
+}
+
+impl PartialEq for Hides {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl Eq for Hides {}
+
+impl Hash for Hides {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.get().hash(state);
+    }
 }
 
 /// One entry of a hiding layer, parents before children.
