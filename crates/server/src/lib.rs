@@ -8,11 +8,13 @@
 pub mod api;
 pub mod client;
 pub mod daemon;
+mod e2b;
 pub mod line;
 pub mod logs;
 mod paths;
 
 pub use api::openapi::openapi;
+pub use e2b::api_key;
 pub use control::frames::{self, FrameError, FrameReader, FrameWriter};
 
 /// Sent with every response as `zeno-version`.

@@ -33,8 +33,12 @@ impl Token {
         (text.len() >= 32 && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| Self(text.to_owned()))
     }
 
-    fn matches(&self, offered: &[u8]) -> bool {
+    pub(crate) fn matches(&self, offered: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(offered).into()
+    }
+
+    pub(crate) fn secret(&self) -> &str {
+        &self.0
     }
 }
 
@@ -80,19 +84,7 @@ pub(super) async fn guard(door: Arc<Door>, mut request: Request, next: Next) -> 
 
 fn admit(door: &Door, request: &Request) -> Result<(), Problem> {
     let Door::Tcp { token } = door else { return Ok(()) };
-    // A page that made its own name resolve to this machine sends that name as Host; a page from
-    // elsewhere sends its Origin.
-    let host =
-        only(request.headers(), &HOST)?.or_else(|| request.uri().authority().map(|host| host.as_str()));
-    if !host.is_some_and(is_local) {
-        return Err(Problem::new(Code::Forbidden, "the Host header does not name this machine")
-            .hint("use http://localhost:PORT, http://127.0.0.1:PORT or http://[::1]:PORT"));
-    }
-    if let Some(origin) = only(request.headers(), &ORIGIN)?
-        && !is_local_origin(origin)
-    {
-        return Err(Problem::new(Code::Forbidden, "requests from other sites are refused"));
-    }
+    admit_local(request)?;
     if request.uri().path() == OPEN_PATH {
         return Ok(());
     }
@@ -102,6 +94,24 @@ fn admit(door: &Door, request: &Request) -> Result<(), Problem> {
     } else {
         Err(Problem::new(Code::Unauthorized, "missing or wrong token")
             .hint("send `Authorization: Bearer TOKEN` with the contents of the file `token` in zeno's home"))
+    }
+}
+
+/// Is it a request that no page from elsewhere can have been talked into?
+pub(crate) fn admit_local(request: &Request) -> Result<(), Problem> {
+    // A page that made its own name resolve to this machine sends that name as Host; a page from
+    // elsewhere sends its Origin.
+    let host =
+        only(request.headers(), &HOST)?.or_else(|| request.uri().authority().map(|host| host.as_str()));
+    if !host.is_some_and(is_local) {
+        return Err(Problem::new(Code::Forbidden, "the Host header does not name this machine")
+            .hint("use http://localhost:PORT, http://127.0.0.1:PORT or http://[::1]:PORT"));
+    }
+    match only(request.headers(), &ORIGIN)? {
+        Some(origin) if !is_local_origin(origin) => {
+            Err(Problem::new(Code::Forbidden, "requests from other sites are refused"))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -136,7 +146,8 @@ fn is_local(authority: &str) -> bool {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,
     };
-    host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
+    let is_below = host.rsplit_once('.').is_some_and(|(name, top)| !name.is_empty() && top.eq_ignore_ascii_case("localhost"));
+    is_below || host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
 }
 
 /// The one route that asks for no token.

@@ -226,7 +226,7 @@ fn to_init(kind: FrameKind, payload: Bytes) -> Result<(FrameKind, Bytes), Violat
     }
 }
 
-pub(super) fn typed<T: DeserializeOwned>(kind: FrameKind, payload: &[u8]) -> Result<T, Violation> {
+pub(crate) fn typed<T: DeserializeOwned>(kind: FrameKind, payload: &[u8]) -> Result<T, Violation> {
     serde_json::from_slice(payload).map_err(|source| Violation::Json { kind, source })
 }
 
@@ -234,7 +234,7 @@ fn json<T: serde::Serialize>(value: &T) -> Bytes {
     serde_json::to_vec(value).expect("wire types cannot fail to serialise").into()
 }
 
-pub(super) fn plain_outcome(outcome: Outcome) -> Outcome {
+pub(crate) fn plain_outcome(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::NotStarted { code, reason } => Outcome::NotStarted { code, reason: plain(&reason) },
         Outcome::SandboxEnded { reason } => Outcome::SandboxEnded { reason: plain(&reason) },
@@ -247,7 +247,7 @@ pub(super) fn plain_outcome(outcome: Outcome) -> Outcome {
 }
 
 /// A problem as init tells it, without the hints: those are commands people run.
-pub(super) fn plain_problem(problem: &Problem) -> Problem {
+pub(crate) fn plain_problem(problem: &Problem) -> Problem {
     let causes = problem.causes.iter().take(MAX_CAUSES).map(|cause| plain(cause)).collect();
     Problem { causes, ..Problem::new(problem.code, plain(&problem.detail)) }
 }
@@ -261,7 +261,7 @@ fn plain(text: &str) -> String {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Violation {
+pub(crate) enum Violation {
     #[error("the sandbox's first process sent a frame that is not one")]
     Frame(#[source] FrameError),
     #[error("a frame of kind {kind:?} may not come here")]

@@ -24,6 +24,7 @@ pub use wiring::{ErrandError, LaunchError, doctor, errand_if_asked, launcher_if_
 
 use crate::api::{App, Door, Stop, router};
 use crate::best_effort;
+use crate::e2b::{self, E2b};
 
 #[derive(Clone, Debug)]
 pub struct DaemonOptions {
@@ -112,7 +113,10 @@ where
         let listener = tokio::net::TcpListener::bind(address)
             .await
             .map_err(|source| DaemonError::Listen { address, source })?;
-        listeners.push((serve::Listener::Tcp(listener), router(app.clone(), Door::Tcp { token })));
+        let address = listener.local_addr().map_err(|source| DaemonError::Listen { address, source })?;
+        let door = E2b::new(app.clone(), &token, address.port());
+        let router = e2b::before(router(app.clone(), Door::Tcp { token }), door);
+        listeners.push((serve::Listener::Tcp(listener), router));
         tracing::info!(%address, "listening");
     }
     // Last, because a client that finds the socket expects an answer.

@@ -1,0 +1,92 @@
+//! The E2B door: what E2B's SDKs speak, served by zeno's own verbs.
+//!
+//! Two protocols share the TCP port with the native API. The *control plane* (`/sandboxes`, `/snapshots`, ...) is REST with an API key.
+//! *Traffic* is what the SDKs say to one sandbox; it names the sandbox by a header, by the Host, by its token or by a signature
+//! ([`meant`]), and goes to a port of it: 49983 is the daemon that E2B runs in its sandboxes ([`envd`]), which here is this
+//! process; 49999 is the code interpreter; every other port is a service in the sandbox itself.
+//!
+//! A handler parses, calls one verb of `control` and renders. Never stores anything: tokens are derived from the daemon's own, what
+//! E2B wants remembered of a sandbox is in its labels. What is not supported is an error that says so, never a made-up success.
+
+mod connect;
+mod control;
+mod envd;
+mod failure;
+mod keys;
+mod labels;
+mod meant;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use tower::ServiceExt;
+
+use crate::api::{App, Token, door};
+use envd::Sessions;
+pub use keys::api_key;
+use keys::Keys;
+use meant::Meant;
+
+/// What the door's handlers work on. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct E2b {
+    app: App,
+    keys: Keys,
+    sessions: Sessions,
+    /// Where the ports of sandboxes are found: `PORT-ID.` before it is a URL's host.
+    domain: String,
+}
+
+impl E2b {
+    /// `port` is where this daemon listens on loopback.
+    pub(crate) fn new(app: App, token: &Token, port: u16) -> Self {
+        let sessions = Sessions::default();
+        Self { app, keys: Keys::of(token), sessions, domain: format!("localhost:{port}") }
+    }
+}
+
+/// The native API with this door before it.
+pub(crate) fn before(native: Router, door: E2b) -> Router {
+    let control = control::routes().with_state(door.clone());
+    let envd = envd::routes().with_state(door.clone());
+    let doors = Doors { door, control, envd };
+    native.layer(middleware::from_fn_with_state(doors, divide))
+}
+
+#[derive(Clone, Debug)]
+struct Doors {
+    door: E2b,
+    control: Router,
+    envd: Router,
+}
+
+/// Sends a request to whom it is for.
+async fn divide(State(doors): State<Doors>, mut request: Request, next: Next) -> Response {
+    let Doors { door, control, envd } = doors;
+    match meant::of(&door, &request).await {
+        Ok(Meant::Envd(inside)) => match door::admit_local(&request) {
+            Ok(()) => {
+                request.extensions_mut().insert(inside);
+                infallible(envd.oneshot(request).await)
+            }
+            Err(problem) => failure::Failure::from(problem).into_response(),
+        },
+        Ok(Meant::Nobody) if control::is_for(request.uri().path()) => {
+            let admitted = door::admit_local(&request).map_err(failure::Failure::from);
+            match admitted.and_then(|()| door.keys.admit(request.headers())) {
+                Ok(()) => infallible(control.oneshot(request).await),
+                Err(failure) => failure.into_response(),
+            }
+        }
+        Ok(Meant::Nobody) => next.run(request).await,
+        Err(not_there) => not_there.into_response(),
+    }
+}
+
+fn infallible(answer: Result<Response, std::convert::Infallible>) -> Response {
+    match answer {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
