@@ -99,11 +99,20 @@ fn admit(door: &Door, request: &Request) -> Result<(), Problem> {
 
 /// Is it a request that no page from elsewhere can have been talked into?
 pub(crate) fn admit_local(request: &Request) -> Result<(), Problem> {
+    admit_from(request, is_local)
+}
+
+/// The same of one whose Host may also be a name below `localhost`, where each sandbox has its own.
+pub(crate) fn admit_below(request: &Request) -> Result<(), Problem> {
+    admit_from(request, |host| is_local(host) || host.split_once('.').is_some_and(|(_, above)| is_local(above)))
+}
+
+fn admit_from(request: &Request, is_ours: impl Fn(&str) -> bool) -> Result<(), Problem> {
     // A page that made its own name resolve to this machine sends that name as Host; a page from
     // elsewhere sends its Origin.
     let host =
         only(request.headers(), &HOST)?.or_else(|| request.uri().authority().map(|host| host.as_str()));
-    if !host.is_some_and(is_local) {
+    if !host.is_some_and(is_ours) {
         return Err(Problem::new(Code::Forbidden, "the Host header does not name this machine")
             .hint("use http://localhost:PORT, http://127.0.0.1:PORT or http://[::1]:PORT"));
     }
@@ -146,8 +155,7 @@ fn is_local(authority: &str) -> bool {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,
     };
-    let is_below = host.rsplit_once('.').is_some_and(|(name, top)| !name.is_empty() && top.eq_ignore_ascii_case("localhost"));
-    is_below || host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
+    host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
 }
 
 /// The one route that asks for no token.

@@ -65,7 +65,7 @@ struct Doors {
 async fn divide(State(doors): State<Doors>, mut request: Request, next: Next) -> Response {
     let Doors { door, control, envd } = doors;
     match meant::of(&door, &request).await {
-        Ok(Meant::Envd(inside)) => match door::admit_local(&request) {
+        Ok(Meant::Envd(inside)) => match door::admit_below(&request) {
             Ok(()) => {
                 request.extensions_mut().insert(inside);
                 infallible(envd.oneshot(request).await)
