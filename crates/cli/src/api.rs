@@ -1,6 +1,7 @@
 //! The API as the verbs see it: one function per route. Everything that touches `server::client` is here.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -8,7 +9,7 @@ use futures_util::{Stream, StreamExt};
 use model::diff::{Between, Detail, Diff};
 use model::doctor::Report;
 use model::event::Event;
-use model::exec::{Exec, ExecRequest, RunRequest};
+use model::exec::{Exec, ExecRequest, RunRequest, Variable};
 use model::files::{FileStat, Listing};
 use model::given::Given;
 use model::port::{Port, PortRequest};
@@ -24,9 +25,11 @@ use model::units::Span;
 use model::verdict::{Verdict, VerifyRequest};
 use model::{Code, ExecId, PromotionId, Sandbox};
 use serde::{Deserialize, Serialize};
+use server::api::Listen;
 use server::client::{Client, ClientError};
 use tokio::io::AsyncRead;
 
+pub(crate) use server::api::Health;
 pub(crate) use server::client::{Conversation, Incoming, Outgoing};
 
 use crate::args::which::Which;
@@ -367,6 +370,16 @@ impl Api {
         self.client.get("/healthz").await
     }
 
+    /// Has the daemon reached over TCP, too.
+    pub(crate) async fn listen(&self, address: SocketAddr) -> Result<Health, ClientError> {
+        self.client.post("/v1/daemon/listen", &Listen { address }).await
+    }
+
+    /// The variables that lead E2B's SDKs to the daemon.
+    pub(crate) async fn e2b(&self) -> Result<Vec<Variable>, ClientError> {
+        self.client.get("/v1/daemon/e2b").await
+    }
+
     /// Returns when the daemon is gone.
     pub(crate) async fn stop_daemon(self, home: &Path) -> Result<(), ClientError> {
         server::daemon::stop(home, self.client).await
@@ -417,12 +430,6 @@ impl FileRef<'_> {
         }
         of(self.which, &query)
     }
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Health {
-    pub(crate) version: String,
-    pub(crate) pid: u32,
 }
 
 /// There is no daemon, as opposed to one that cannot be talked to.

@@ -41,7 +41,7 @@ impl Verb {
 
 fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Failure> {
     if let Verb::Daemon(daemon) = &verb
-        && let DaemonAction::Run(run) = &daemon.action
+        && let Some(DaemonAction::Run(run)) = &daemon.action
     {
         // Before any runtime or thread: the daemon forks its launcher first.
         return verbs::daemon::run(run, invocation);

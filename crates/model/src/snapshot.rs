@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::exec::Text;
+use crate::exec::{Text, Variable};
 use crate::id::{Name, SandboxId, SnapshotId};
 use crate::limits::Limits;
 use crate::net::Net;
@@ -148,6 +148,9 @@ pub struct RestoreRequest {
     /// In place of what the sandbox could reach that the snapshot was made of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub net: Option<Net>,
+    /// Added to its environment; a later entry of the same name wins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<Variable>,
     pub actor: Actor,
 }
 

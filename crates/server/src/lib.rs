@@ -14,7 +14,6 @@ pub mod logs;
 mod paths;
 
 pub use api::openapi::openapi;
-pub use e2b::api_key;
 pub use control::frames::{self, FrameError, FrameReader, FrameWriter};
 
 /// Sent with every response as `zeno-version`.

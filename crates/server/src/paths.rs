@@ -22,6 +22,10 @@ pub(crate) fn token(home: &Path) -> PathBuf {
     home.join("token")
 }
 
+pub(crate) fn listen(home: &Path) -> PathBuf {
+    home.join("listen")
+}
+
 /// A path short enough for a socket's address, which holds 107 bytes. Good for as long as it is kept.
 #[derive(Debug)]
 pub(crate) struct Short {

@@ -11,10 +11,14 @@ use clap::{Args, Subcommand};
 #[derive(Debug, PartialEq, Eq, Args)]
 #[command(after_long_help = "Examples:
   zeno daemon status
-  zeno daemon run --listen 127.0.0.1:7070")]
+  zeno daemon --listen 127.0.0.1:7070")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Daemon {
+    /// Have it reached over TCP, too, on loopback; started if there is none, and there again after it ends
+    #[arg(long, value_name = "ADDR", required = true)]
+    pub(crate) listen: Option<SocketAddr>,
     #[command(subcommand)]
-    pub(crate) action: DaemonAction,
+    pub(crate) action: Option<DaemonAction>,
 }
 
 #[derive(Debug, PartialEq, Eq, Subcommand)]

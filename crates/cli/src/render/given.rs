@@ -1,6 +1,6 @@
 //! `zeno env`.
 
-use model::exec::Text;
+use model::exec::{Text, Variable};
 use model::given::{Given, Trusted};
 use model::net::Target;
 
@@ -39,6 +39,14 @@ pub(crate) fn given(given: &Given, paint: Paint) -> String {
     text
 }
 
+/// Lines that a shell reads.
+pub(crate) fn exports(variables: &[Variable]) -> String {
+    let line = |variable: &Variable| {
+        format!("export {}={}\n", shown(&variable.name), quoted(&shown(&variable.value)))
+    };
+    variables.iter().map(line).collect()
+}
+
 fn comment(line: &str, paint: Paint) -> String {
     let line = format!("# {}", line.replace('\n', "\\n"));
     paint.dim(&line) + "\n"
@@ -60,7 +68,6 @@ fn quoted(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::exec::Variable;
     use model::given::GivenName;
     use model::net::{Net, Secret};
 

@@ -5,22 +5,27 @@ use serde::Serialize;
 use server::daemon::DaemonOptions;
 
 use crate::api::{Api, Health, is_absent};
-use crate::args::daemon::{DaemonAction, DaemonRun};
+use crate::args::daemon::{Daemon, DaemonAction, DaemonRun};
 use crate::failure::{DONE, Failure};
 use crate::hooks;
 use crate::invocation::Invocation;
 use crate::progress::Waiting;
 
-pub(crate) async fn daemon(action: &DaemonAction, invocation: &Invocation) -> Result<u8, Failure> {
-    match action {
-        DaemonAction::Status => status(invocation).await,
-        DaemonAction::Start => {
+pub(crate) async fn daemon(typed: &Daemon, invocation: &Invocation) -> Result<u8, Failure> {
+    match (&typed.action, typed.listen) {
+        (None, Some(address)) => {
+            let health = invocation.api().await?.listen(address).await?;
+            running(Some(health), invocation)?;
+            Ok(DONE)
+        }
+        (None, None) | (Some(DaemonAction::Status), _) => status(invocation).await,
+        (Some(DaemonAction::Start), _) => {
             let health = invocation.api().await?.health().await?;
             running(Some(health), invocation)?;
             Ok(DONE)
         }
-        DaemonAction::Stop => stop(invocation).await,
-        DaemonAction::Run(options) => run(options, invocation),
+        (Some(DaemonAction::Stop), _) => stop(invocation).await,
+        (Some(DaemonAction::Run(options)), _) => run(options, invocation),
     }
 }
 
@@ -64,7 +69,10 @@ async fn stop(invocation: &Invocation) -> Result<u8, Failure> {
 fn running(health: Option<Health>, invocation: &Invocation) -> Result<(), Failure> {
     let home = invocation.home()?.display().to_string();
     let shown = match &health {
-        Some(health) => format!("running  zeno {}  pid {}  {home}\n", health.version, health.pid),
+        Some(health) => {
+            let at = health.listen.iter().map(|address| format!("  http://{address}")).collect::<String>();
+            format!("running  zeno {}  pid {}  {home}{at}\n", health.version, health.pid)
+        }
         None => format!("not running  {home}\n"),
     };
     invocation.answer(&DaemonStatus { running: health.is_some(), home, health }, |_| shown)

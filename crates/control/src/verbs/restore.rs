@@ -108,11 +108,12 @@ impl Control {
     ) -> Result<Sandbox, Problem> {
         is_workspace_there(&record)?;
         let SnapshotRecord { snapshot: Snapshot { id, .. }, mut request, saved } = record;
-        let RestoreRequest { name, labels, limits, net, actor } = asked;
+        let RestoreRequest { name, labels, limits, net, env, actor } = asked;
         request.name = name;
         request.labels.extend(labels);
         request.limits = limits.over(&request.limits);
         request.net = net.unwrap_or(request.net);
+        request.context.env.extend(env);
         request.actor = actor;
         let order =
             Order { request, first: None, throwaway: false, from: Some((id, saved)), heir_of: Some(heir_of) };

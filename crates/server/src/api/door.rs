@@ -56,6 +56,14 @@ pub(super) enum Through {
 }
 
 impl Through {
+    /// Some things are for whoever owns the daemon alone.
+    pub(super) fn must_be_unix(self) -> Result<(), Problem> {
+        match self {
+            Self::Unix => Ok(()),
+            Self::Tcp => Err(Problem::new(Code::Forbidden, "this is done over the Unix socket only")),
+        }
+    }
+
     /// Who is elsewhere, or only has the token, cannot say that a person agreed: the question is asked at a terminal of
     /// whoever owns the Unix socket.
     pub(super) fn may_approve(self, approved: &BTreeSet<Name>) -> Result<(), Problem> {

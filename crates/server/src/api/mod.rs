@@ -42,7 +42,7 @@ use model::{Code, Problem};
 use tokio::sync::watch;
 use xray::Gateway;
 
-pub use daemon::Health;
+pub use daemon::{Health, Listen};
 pub use door::{Door, Token};
 pub use execs::SignalRequest;
 pub use sandboxes::Extend;
@@ -50,6 +50,8 @@ pub use snapshots::Collect;
 pub(crate) use wire::Wire;
 
 use refusal::Refusal;
+
+use crate::daemon::Listening;
 
 /// What the handlers work on.
 #[derive(Clone, Debug)]
@@ -59,6 +61,7 @@ pub struct App {
     pub gateway: Gateway,
     pub doctor: Arc<Report>,
     pub stop: Stop,
+    pub listening: Listening,
 }
 
 /// The wish that the daemon end. Streams that would go on for ever watch it.

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use model::diff::{Between, Diff};
 use model::doctor::Report;
 use model::event::Event;
-use model::exec::{Exec, ExecRequest, RunRequest};
+use model::exec::{Exec, ExecRequest, RunRequest, Variable};
 use model::files::{FileStat, Listing};
 use model::given::Given;
 use model::port::{Port, PortRequest};
@@ -51,6 +51,11 @@ fn of_daemon() -> Vec<Route> {
             .answers::<serde_json::Value>(OK),
         Route::new(Get, "/v1/doctor", "What this machine can do for sandboxes", daemon::doctor)
             .answers::<Report>(OK),
+        Route::new(Post, "/v1/daemon/listen", "Be reached over TCP, too, on loopback", daemon::listen)
+            .takes::<daemon::Listen>()
+            .answers::<daemon::Health>(OK),
+        Route::new(Get, "/v1/daemon/e2b", "The variables that lead E2B's SDKs here", daemon::e2b)
+            .answers::<Vec<Variable>>(OK),
         Route::new(Post, "/v1/daemon/stop", "End the daemon; sandboxes go on", daemon::stop)
             .answers_nothing(StatusCode::ACCEPTED),
         Route::new(

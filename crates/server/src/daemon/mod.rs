@@ -2,6 +2,7 @@
 
 mod ensure;
 mod home;
+mod listening;
 mod log;
 pub(crate) mod serve;
 mod wiring;
@@ -20,11 +21,11 @@ use xray::Gateway;
 
 pub use ensure::{ensure, stop};
 pub use home::HomeError;
+pub use listening::{ListenError, Listening};
 pub use wiring::{ErrandError, LaunchError, doctor, errand_if_asked, launcher_if_asked, run};
 
 use crate::api::{App, Door, Stop, router};
 use crate::best_effort;
-use crate::e2b::{self, E2b};
 
 #[derive(Clone, Debug)]
 pub struct DaemonOptions {
@@ -63,7 +64,7 @@ where
     F: Future<Output = Result<Served, AnyError>>,
 {
     if let Some(address) = options.listen.filter(|address| !address.ip().is_loopback()) {
-        return Err(DaemonError::NotLoopback { address });
+        return Err(ListenError::NotLoopback { address }.into());
     }
     detach()?;
     // What `ps` and `top` show; otherwise it would be the number of the descriptor it was started from.
@@ -105,26 +106,26 @@ where
     stop_on_signals(&stop)?;
     outlive_file_limits()?;
     let Served { control, lanes, gateway, doctor } = build.await.map_err(DaemonError::Build)?;
-    let app = App { control: control.clone(), lanes, gateway, doctor: Arc::new(doctor), stop: stop.clone() };
-
-    let mut listeners = Vec::new();
+    let (listening, arriving) = Listening::new(options.home.clone());
+    let doctor = Arc::new(doctor);
+    let app = App {
+        control: control.clone(),
+        lanes,
+        gateway,
+        doctor,
+        stop: stop.clone(),
+        listening: listening.clone(),
+    };
     if let Some(address) = options.listen {
-        let token = home::token(&options.home)?;
-        let listener = tokio::net::TcpListener::bind(address)
-            .await
-            .map_err(|source| DaemonError::Listen { address, source })?;
-        let address = listener.local_addr().map_err(|source| DaemonError::Listen { address, source })?;
-        let door = E2b::new(app.clone(), &token, address.port());
-        let router = e2b::before(router(app.clone(), Door::Tcp { token }), door);
-        listeners.push((serve::Listener::Tcp(listener), router));
-        tracing::info!(%address, "listening");
+        listening.listen(&app, address).await?;
     }
+    listening.listen_again(&app).await;
     // Last, because a client that finds the socket expects an answer.
     let socket = home::Socket::bind(lock)?;
-    listeners.push((serve::Listener::Unix(socket.listener), router(app, Door::Unix)));
+    let unix = (serve::Listener::Unix(socket.listener), router(app, Door::Unix));
     tracing::info!(version = crate::VERSION, pid = std::process::id(), "ready");
 
-    serve::until_stopped(listeners, &stop).await;
+    serve::until_stopped(unix, arriving, &stop).await;
     socket.name.remove();
     control.shutdown().await;
     tracing::info!("ended");
@@ -158,8 +159,8 @@ const SIGXFSZ: i32 = 25;
 pub enum DaemonError {
     #[error("could not make a sealed copy of zeno's own executable")]
     Seal(#[source] io::Error),
-    #[error("{address} is not a loopback address: the API is for this machine only")]
-    NotLoopback { address: SocketAddr },
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     #[error(transparent)]
     Home(#[from] HomeError),
     #[error("failed to prepare the daemon")]
@@ -170,12 +171,6 @@ pub enum DaemonError {
     Signal(#[source] io::Error),
     #[error("failed to start the control plane")]
     Build(#[source] AnyError),
-    #[error("failed to listen on {address}")]
-    Listen {
-        address: SocketAddr,
-        #[source]
-        source: io::Error,
-    },
     #[error("failed to leave the caller's session")]
     Detach(#[source] io::Error),
 }

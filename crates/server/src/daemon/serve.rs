@@ -9,7 +9,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use crate::api::{Stop, Wire};
@@ -34,15 +34,26 @@ impl Listener {
     }
 }
 
-/// Serves until the stop is requested, and then until what was asked before is answered, within bounds.
-pub(crate) async fn until_stopped(listeners: Vec<(Listener, Router)>, stop: &Stop) {
+/// Serves until the stop is requested, and then until what was asked before is answered, within bounds. More to listen on may
+/// arrive meanwhile.
+pub(crate) async fn until_stopped(
+    first: (Listener, Router),
+    mut arriving: mpsc::Receiver<(Listener, Router)>,
+    stop: &Stop,
+) {
     // Beyond this many, callers wait in the kernel's queue instead of using up our descriptors.
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS as usize));
     let mut accepting = JoinSet::new();
-    for (listener, router) in listeners {
+    let mut accept = |(listener, router)| {
         accepting.spawn(accept_all(listener, router, Arc::clone(&room), stop.clone()));
+    };
+    accept(first);
+    loop {
+        tokio::select! {
+            Some(next) = arriving.recv() => accept(next),
+            () = stop.requested() => break,
+        }
     }
-    stop.requested().await;
     accepting.shutdown().await;
     // All the room is free when the last connection has ended.
     match tokio::time::timeout(FAREWELL, room.acquire_many(MAX_CONNECTIONS)).await {

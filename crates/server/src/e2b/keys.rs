@@ -112,8 +112,7 @@ impl fmt::Debug for Keys {
 }
 
 /// The daemon's token in the form that all releases of E2B's SDKs take.
-#[must_use]
-pub fn api_key(token: &Token) -> String {
+pub(super) fn api_key(token: &Token) -> String {
     format!("e2b_{}", token.secret())
 }
 

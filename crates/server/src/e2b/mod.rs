@@ -16,15 +16,20 @@ mod keys;
 mod labels;
 mod meant;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use model::exec::Variable;
+use model::{Code, Problem};
 use tower::ServiceExt;
 
 use crate::api::{App, Token, door};
+use crate::daemon::Listening;
+use control::Recent;
 use envd::Sessions;
-pub use keys::api_key;
 use keys::Keys;
 use meant::Meant;
 
@@ -34,6 +39,7 @@ pub(crate) struct E2b {
     app: App,
     keys: Keys,
     sessions: Sessions,
+    recent: Arc<Recent>,
     /// Where the ports of sandboxes are found: `PORT-ID.` before it is a URL's host.
     domain: String,
 }
@@ -42,8 +48,22 @@ impl E2b {
     /// `port` is where this daemon listens on loopback.
     pub(crate) fn new(app: App, token: &Token, port: u16) -> Self {
         let sessions = Sessions::default();
-        Self { app, keys: Keys::of(token), sessions, domain: format!("localhost:{port}") }
+        let recent = Arc::default();
+        Self { app, keys: Keys::of(token), sessions, recent, domain: format!("localhost:{port}") }
     }
+}
+
+/// What E2B's SDKs read of their environment, so that they come here.
+pub(crate) fn variables(listening: &Listening) -> Result<Vec<Variable>, Problem> {
+    let Some(address) = listening.addresses().first().copied() else {
+        return Err(Problem::new(Code::NotReady, "the daemon does not listen on TCP, and E2B's SDKs speak nothing else")
+            .hint("zeno daemon --listen 127.0.0.1:7070"));
+    };
+    let token = listening.token().map_err(|error| Problem::from_error(Code::Internal, &error))?;
+    let url = format!("http://{address}");
+    let variables = [("E2B_API_KEY", keys::api_key(&token)), ("E2B_API_URL", url.clone()), ("E2B_SANDBOX_URL", url)];
+    let variable = |(name, value): (&str, String)| Variable { name: name.into(), value: value.as_str().into() };
+    Ok(variables.into_iter().map(variable).collect())
 }
 
 /// The native API with this door before it.

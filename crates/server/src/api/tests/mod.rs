@@ -14,6 +14,7 @@ use model::exec::{FrameHead, FrameKind};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
 
 use super::{Door, Stop, behind};
 use crate::client::Client;
@@ -23,9 +24,9 @@ use crate::daemon::serve::{Listener, until_stopped};
 async fn served(router: Router, stop: &Stop) -> (TempDir, Client) {
     let home = tempfile::tempdir().unwrap();
     let listener = UnixListener::bind(crate::paths::socket(home.path())).unwrap();
-    let listeners = vec![(Listener::Unix(listener), behind(Door::Unix, router))];
+    let unix = (Listener::Unix(listener), behind(Door::Unix, router));
     let stop = stop.clone();
-    tokio::spawn(async move { until_stopped(listeners, &stop).await });
+    tokio::spawn(async move { until_stopped(unix, mpsc::channel(1).1, &stop).await });
     let client = Client::connect(home.path()).await.unwrap();
     (home, client)
 }

@@ -1,10 +1,12 @@
 //! The control plane: sandboxes, snapshots, templates.
 
+mod body;
 mod create;
 mod life;
 mod list;
 mod logs;
 mod network;
+mod pages;
 mod snapshots;
 mod templates;
 mod wire;
@@ -16,6 +18,7 @@ use axum::routing::{delete, get, post, put};
 use super::E2b;
 use super::failure::Failure;
 
+pub(super) use create::Recent;
 pub(super) use life::wake;
 
 pub(super) fn routes() -> Router<E2b> {
@@ -38,6 +41,7 @@ pub(super) fn routes() -> Router<E2b> {
         .route("/snapshots", get(snapshots::list))
         .route("/templates", get(templates::list))
         .route("/templates/{id}", delete(templates::remove))
+        .route("/templates/aliases/{name}", get(templates::alias))
         .fallback(no_such_route)
 }
 
