@@ -92,7 +92,7 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Events(typed) => events::events(&typed, invocation).await,
         Verb::Doctor(_) => doctor::doctor(invocation).await,
         Verb::Demo(_) => demo::demo(invocation),
-        Verb::Daemon(typed) => daemon::daemon(&typed.action, invocation).await,
+        Verb::Daemon(typed) => daemon::daemon(&typed, invocation).await,
         Verb::Completions(typed) => completions::completions(&typed),
         Verb::Openapi(_) => openapi::openapi(),
         Verb::Version(_) => version::version(invocation),

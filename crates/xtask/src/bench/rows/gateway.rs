@@ -1,19 +1,18 @@
 //! What the gateway costs: a service of this machine, reached by the same client from inside a sandbox (as `host`) and
 //! without one.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
+use super::client::Client;
 use super::contenders;
 use crate::bench::report::{Bar, Contender, Direction, Row, Series, Unit};
-use crate::bench::sample::{Lane, Sample, interleave};
+use crate::bench::sample::{Lane, interleave};
 use crate::bench::stats::Summary;
 use crate::bench::{Bench, BenchError, Effort};
-use crate::process::ProcessError;
-use crate::rig::{RigError, Stage, interrupt, proc};
+use crate::rig::{RigError, Stage, proc};
 
 pub(super) const SPEED: &str = "gateway-speed";
 pub(super) const LATENCY: &str = "gateway-latency";
@@ -68,7 +67,7 @@ pub(super) fn memory(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         Effort::Full => 10 * GIBIBYTE,
     };
     let (stage, service) = (Stage::new(&bench.rig)?, Service::start()?);
-    let mut inside = Client::inside(&stage, service)?;
+    let mut inside = inside(&stage, service)?;
     // What is taken once and kept is not growth.
     inside.measure(&format!("download {}", 64 * MEBIBYTE))?;
     let daemon = stage.zeno.daemon()?;
@@ -100,8 +99,8 @@ fn beside(
     rounds: usize,
     order: &str,
 ) -> Result<Vec<Series>, BenchError> {
-    let mut inside = Client::inside(stage, service)?;
-    let mut direct = Client::direct(service)?;
+    let mut inside = inside(stage, service)?;
+    let mut direct = direct(service)?;
     inside.measure(order)?;
     direct.measure(order)?;
     let mut lanes = [
@@ -162,63 +161,15 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A program that does what it is told and says how long that took, so that its own start counts nowhere.
-#[derive(Debug)]
-struct Client {
-    child: Child,
-    orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
+fn inside(stage: &Stage, service: Service) -> Result<Client, BenchError> {
+    let (net, port) = (format!("allow:host:{}", service.port), service.port.to_string());
+    let mut command = stage.zeno.command();
+    command.args(["run", "-i", "--no-workspace", "--net", &net, "--", "python3", "-c", CLIENT, "host", &port]);
+    Client::start(command)
 }
 
-impl Client {
-    fn inside(stage: &Stage, service: Service) -> Result<Self, BenchError> {
-        let (net, port) = (format!("allow:host:{}", service.port), service.port.to_string());
-        let mut command = stage.zeno.command();
-        command.args([
-            "run",
-            "-i",
-            "--no-workspace",
-            "--net",
-            &net,
-            "--",
-            "python3",
-            "-c",
-            CLIENT,
-            "host",
-            &port,
-        ]);
-        Self::start(command)
-    }
-
-    fn direct(service: Service) -> Result<Self, BenchError> {
-        let mut command = Command::new("python3");
-        command.args(["-c", CLIENT, "127.0.0.1", &service.port.to_string()]);
-        Self::start(command)
-    }
-
-    fn start(mut command: Command) -> Result<Self, BenchError> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|source| ProcessError::start(&command, source))?;
-        let orders = child.stdin.take().expect("piped above");
-        let answers = BufReader::new(child.stdout.take().expect("piped above"));
-        Ok(Self { child, orders, answers })
-    }
-
-    fn measure(&mut self, order: &str) -> Result<Sample, BenchError> {
-        interrupt::check()?;
-        self.orders.write_all(format!("{order}\n").as_bytes()).map_err(RigError::Talk)?;
-        let mut told = String::new();
-        self.answers.read_line(&mut told).map_err(RigError::Talk)?;
-        let seconds: f64 = told.trim().parse().map_err(|_error| BenchError::Times { told: told.clone() })?;
-        Ok(Sample { wall: Duration::from_secs_f64(seconds), cpu: Duration::ZERO })
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        // At the end of its orders it ends; whoever hangs is ended.
-        if let Err(error) = self.child.kill().and_then(|()| self.child.wait()) {
-            eprintln!("a client of the benchmark is left behind: {error}");
-        }
-    }
+fn direct(service: Service) -> Result<Client, BenchError> {
+    let mut command = Command::new("python3");
+    command.args(["-c", CLIENT, "127.0.0.1", &service.port.to_string()]);
+    Client::start(command)
 }

@@ -3,6 +3,7 @@
 mod burst;
 mod capture;
 mod change;
+mod client;
 mod depth;
 mod diff;
 mod exec;
@@ -11,6 +12,7 @@ mod fork;
 mod gateway;
 pub(crate) mod idle;
 mod rollback;
+mod sdk;
 mod site;
 mod snapshot;
 mod throwaway;
@@ -48,6 +50,7 @@ const ROWS: &[Definition] = &[
     Definition { name: gateway::LATENCY, effort: Effort::Quick, measure: gateway::latency },
     Definition { name: gateway::MANY, effort: Effort::Quick, measure: gateway::many },
     Definition { name: gateway::MEMORY, effort: Effort::Quick, measure: gateway::memory },
+    Definition { name: "sdk", effort: Effort::Quick, measure: sdk::measure },
     Definition { name: "idle", effort: Effort::Full, measure: idle::measure },
     Definition { name: "fork", effort: Effort::Quick, measure: fork::measure },
     Definition { name: "capture", effort: Effort::Quick, measure: capture::measure },
