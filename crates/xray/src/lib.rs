@@ -8,6 +8,7 @@
 
 mod follow;
 pub mod gateway;
+pub mod hop;
 mod journal;
 mod ports;
 mod recorder;

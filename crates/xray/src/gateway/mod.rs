@@ -102,13 +102,36 @@ impl Gateway {
 
     async fn change_and_hold(&self, which: &str, change: &NetChange) -> Result<Sandbox, Problem> {
         let sandbox = self.0.control.change_net(which, change).await?;
+        self.hold_written(sandbox.id).await?;
+        Ok(sandbox)
+    }
+
+    /// Puts another policy in place of a sandbox's own, at once, and maybe a label that tells of it.
+    pub async fn replace(
+        &self,
+        which: &str,
+        policy: Policy,
+        label: Option<(String, String)>,
+    ) -> Result<Sandbox, Problem> {
+        let (gateway, which) = (self.clone(), which.to_owned());
+        // As above.
+        let replaced = tokio::spawn(async move {
+            let sandbox = gateway.0.control.replace_net(&which, policy, label).await?;
+            gateway.hold_written(sandbox.id).await?;
+            Ok(sandbox)
+        });
+        replaced.await.map_err(|error| Problem::from_error(Code::Internal, &error))?
+    }
+
+    /// Has what is written hold from now on.
+    async fn hold_written(&self, id: SandboxId) -> Result<(), Problem> {
         let _holding = self.0.holding.lock().await;
         // Read again: of two changes at once, the one that is written last is the one that holds.
-        let written = self.0.control.get(&sandbox.id.to_string()).await?;
-        if let (Some(policy), Some(live)) = (written.net.policy(), self.policies().get(&sandbox.id)) {
+        let written = self.0.control.get(&id.to_string()).await?;
+        if let (Some(policy), Some(live)) = (written.net.policy(), self.policies().get(&id)) {
             live.send_replace(Arc::new(policy.clone()));
         }
-        Ok(sandbox)
+        Ok(())
     }
 
     /// What a sandbox was given.

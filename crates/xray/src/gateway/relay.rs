@@ -198,6 +198,11 @@ pub(super) fn contradiction(policy: &Policy, request: &Request, opening: &Openin
 }
 
 fn contradicts(policy: &Policy, request: &Request, said: &str) -> Option<String> {
+    // An address is no name of anybody: it was decided about as what it is.
+    let is_address = |address: IpAddr| request.name.is_none() && request.address == Some(address);
+    if said.parse().is_ok_and(is_address) {
+        return None;
+    }
     let port = request.port.unwrap_or_default();
     let attempt = Attempt { name: Some(said), address: request.address, port };
     let (begin, denied) = match &request.name {

@@ -25,9 +25,10 @@ use super::boundary::{self, Destination};
 use super::chain;
 use super::exchange::{Asked, Exchange, message};
 use super::going::Going;
-use super::head::{said_host, strip, take_upgrade};
+use super::head::said_host;
 use super::instead::{self, Services};
 use super::outside::{Speech, Way};
+use crate::hop::{strip, take_upgrade};
 use crate::redact::Redactor;
 
 pub(super) struct Talk {
