@@ -24,7 +24,7 @@ pub mod store;
 mod upkeep;
 mod verbs;
 
-pub use backends::native::{Authority, Outlet, Passage, SealedState};
+pub use backends::native::{Authority, Outlet, Passage, Room, SealedState};
 pub use control::{Control, Error};
 pub use follow::Follow;
 pub use hindsight::{Conversation, Hindsight};

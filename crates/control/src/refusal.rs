@@ -70,6 +70,17 @@ pub(crate) fn judged_before(label: &str) -> Problem {
         .hint(format!("judge it again: `zeno verify {label}`"))
 }
 
+pub(crate) fn agreed_before(label: &str) -> Problem {
+    Problem::new(Code::Refused, format!("sandbox `{label}` has changed since a person agreed to promote it"))
+        .hint("promote it again: the person is asked about what it is now")
+}
+
+pub(crate) fn agreed_to_another() -> Problem {
+    let detail = "the real folder has changed, and something else would become of it than a person agreed to";
+    Problem::new(Code::Refused, detail)
+        .hint("promote it again: the person is asked about what it would be now")
+}
+
 pub(crate) fn relative_path(path: &Text) -> Problem {
     Problem::new(Code::BadRequest, format!("`{}` is not an absolute path", path.display()))
 }

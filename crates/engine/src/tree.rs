@@ -24,9 +24,12 @@ pub(crate) fn all() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     // A process that ends while we look is not there any more.
-    pids.filter(|pid| *pid != 1)
-        .filter_map(|pid| parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?))
-        .collect()
+    pids.filter(|pid| *pid != 1).filter_map(|pid| parse(pid, &stat_of(pid)?)).collect()
+}
+
+/// None: it is not there any more.
+pub(crate) fn stat_of(pid: i32) -> Option<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/stat")).ok()
 }
 
 /// Ends a command and all that came from it. While it stands still it adopts the orphans and makes nobody new, so
@@ -206,7 +209,7 @@ pub(crate) fn family(root: i32) -> Vec<i32> {
 }
 
 /// What comes after the name, which is in parentheses and may hold anything, so that the last one counts.
-fn after_name(stat: &[u8]) -> Option<&str> {
+pub(crate) fn after_name(stat: &[u8]) -> Option<&str> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     std::str::from_utf8(stat.get(end + 2..)?).ok()
 }

@@ -31,12 +31,50 @@ pub struct CreateRequest {
     pub secrets: Vec<NewSecret>,
     /// Allow user namespaces inside (Chromium's own sandbox needs them).
     pub nested: bool,
+    /// Whose sandbox it is to be, where that is somebody whom the machine may not know: commands are run as them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
     pub context: Context,
     pub labels: BTreeMap<String, String>,
     pub actor: Actor,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consumer: Option<String>,
 }
+
+/// A user with a home. One that this machine does not have exists in the sandbox only, and is no change of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Account {
+    pub name: String,
+    /// Absolute.
+    pub home: Text,
+}
+
+impl Account {
+    /// What it is called wrongly, if it is.
+    #[must_use]
+    pub fn fault(&self) -> Option<&'static str> {
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
+        let first = self.name.bytes().next();
+        let begins = first.is_some_and(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        if !begins || self.name.len() > LONGEST_NAME || !self.name.bytes().all(is_plain) {
+            return Some(
+                "a user's name has up to 32 lower-case letters, digits, `_` and `-`, and begins with no digit",
+            );
+        }
+        let home = &self.home.0;
+        // Both files are lines with colons between their fields.
+        let is_field = !home.iter().any(|byte| matches!(byte, b':' | b'\n' | 0));
+        let is_straight =
+            home.starts_with(b"/") && !home.split(|byte| *byte == b'/').any(|part| part == b"..");
+        (!is_field || !is_straight || std::str::from_utf8(home).is_err())
+            .then_some("a user's home is an absolute path without `..`, `:` and line breaks")
+    }
+}
+
+/// As `useradd` has it.
+const LONGEST_NAME: usize = 32;
 
 /// Which folder is frozen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -153,6 +191,22 @@ pub struct MemoryUse {
     pub killed: u64,
 }
 
+/// What a sandbox uses at a moment, and what it may use.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    pub time: Timestamp,
+    /// Of its processes, those that have ended included.
+    pub cpu_nanoseconds: u64,
+    /// Processors it may use at once.
+    pub cpus: f64,
+    /// Of all its processes; what they share counts for each, unless it has a memory limit of its own.
+    pub memory: Size,
+    pub memory_total: Size,
+    /// What it wrote.
+    pub disk: Size,
+    pub disk_total: Size,
+}
+
 /// How far a frozen workspace is behind the real one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Freshness {
@@ -204,4 +258,27 @@ pub enum CreateStep {
     Problem {
         problem: Problem,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_stands_in_one_line_of_a_file() {
+        let account = |name: &str, home: &str| Account { name: name.to_owned(), home: home.into() };
+        assert_eq!(account("user", "/home/user").fault(), None);
+        for (name, home) in [
+            ("", "/home/user"),
+            ("0x", "/home/user"),
+            ("a:b", "/home/user"),
+            ("a\nroot", "/home/user"),
+            ("user", "home"),
+            ("user", "/home/../root"),
+            ("user", "/home/a:b"),
+            ("user", "/home/a\nroot:x:0:0::/:/bin/sh"),
+        ] {
+            assert!(account(name, home).fault().is_some(), "{name:?} {home:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use engine::init::wire::{Command, Request};
 use model::exec::{Context, Exec, ExecRequest};
 use model::files::FileOp;
-use model::{ExecId, Problem};
+use model::{Code, ExecId, Problem};
 use tokio::net::UnixStream;
 
 use super::store::Folder;
@@ -38,11 +38,16 @@ impl Native {
     pub async fn file(
         &self,
         running: &Running,
+        context: &Context,
         user: Option<&str>,
         op: &FileOp,
     ) -> Result<UnixStream, Problem> {
-        let request = Request::File { user: user.map(str::to_owned), file: op.clone() };
-        talk::open(&self.folder(running).0, &request).await
+        if op.since() > running.version {
+            return Err(older("do this with its files"));
+        }
+        let user = user.map(str::to_owned).or_else(|| context.user.clone());
+        let home = context.home().map(|home| home.to_owned().into());
+        talk::open(&self.folder(running).0, &Request::File { user, file: op.clone(), home }).await
     }
 
     /// Processes inside, init not counted.
@@ -53,6 +58,13 @@ impl Native {
     pub(super) fn folder(&self, running: &Running) -> Folder {
         Folder::of(&self.0.home, running.id)
     }
+}
+
+/// Of a sandbox whose init does not know what is asked of it.
+pub(super) fn older(cannot: &str) -> Problem {
+    let detail = format!("this sandbox was started by an older zeno, which cannot {cannot}");
+    Problem::new(Code::NotReady, detail)
+        .hint("`zeno stop` and `zeno start` give it a new init; its files stay")
 }
 
 /// The command as init runs it: the sandbox's context, changed by what was asked.

@@ -20,6 +20,8 @@ use super::{End, Native, Running, disk, store, talk};
 
 /// How many moved-on paths are listed; the total is always given. A face shows fewer, and says how to see the others.
 const LISTED: usize = 10_000;
+/// Of the protocol: it is not talked to any more.
+const UNKNOWN: u32 = 0;
 
 impl Native {
     /// Resolves when the sandbox's init is gone.
@@ -137,7 +139,7 @@ impl Native {
         let peer =
             rustix::net::sockopt::socket_peercred(stream.as_fd()).map_err(|e| NativeError::Talk(e.into()))?;
         match rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty()) {
-            Ok(process) => Ok(kill(&self.running(id, process)?).await?),
+            Ok(process) => Ok(kill(&self.running(id, process, UNKNOWN)?).await?),
             Err(rustix::io::Errno::SRCH) => Ok(()),
             Err(error) => Err(NativeError::Signal(error.into()).into()),
         }

@@ -26,6 +26,7 @@ mod state;
 mod stock;
 mod store;
 mod talk;
+mod usage;
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -59,6 +60,7 @@ pub use rebase::{Rebase, Rebased};
 pub use snapshot::Saved;
 pub use squash::{Change, DEEPEST};
 pub use state::SealedState;
+pub use usage::Room;
 
 /// The backend. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -91,6 +93,8 @@ pub struct Running {
     pub id: SandboxId,
     /// Readable when init has ended.
     process: Arc<AsyncFd<OwnedFd>>,
+    /// Of the protocol that its init speaks.
+    version: u32,
 }
 
 /// What provisioning found out, for the record.

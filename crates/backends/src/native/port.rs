@@ -9,6 +9,7 @@ use model::exec::{FrameHead, FrameKind};
 use model::{Code, Problem};
 use tokio::net::TcpStream;
 
+use super::command::older;
 use super::problem::NativeError;
 use super::{Native, Running, talk};
 
@@ -71,11 +72,7 @@ fn instead(said: &[u8]) -> Problem {
     };
     // Only one that does not know the question calls it a bad one.
     if problem.code == Code::BadRequest {
-        return Problem::new(
-            Code::NotReady,
-            "this sandbox was started by an older zeno, which cannot connect into it",
-        )
-        .hint("`zeno stop` and `zeno start` give it a new init; its files stay");
+        return older("connect into it");
     }
     problem
 }

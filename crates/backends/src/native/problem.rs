@@ -164,6 +164,9 @@ impl From<NativeError> for Problem {
                     .hint(format!("show it all the same: --unmask {}", masked.display()))
                     .hint("or work without a frozen workspace: --no-workspace")
             }
+            NativeError::View(ViewError::NoHome { .. } | ViewError::NoNumber) => {
+                Self::from_error(Code::MachineUnable, &error)
+            }
             NativeError::Workspace { .. } => Self::from_error(Code::WorkspaceGone, &error)
                 .hint("run it from a folder that exists, or with --no-workspace"),
             NativeError::Launch(LauncherError::Launch(_)) => Self::from_error(Code::MachineUnable, &error)

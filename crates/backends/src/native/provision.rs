@@ -12,7 +12,7 @@ use std::sync::Arc;
 use engine::capture::{Frozen, Step};
 use engine::cgroup::Cgroup;
 use engine::image;
-use engine::init::wire::{Pong, Request, Terms};
+use engine::init::wire::{Pong, Request, Terms, VERSION};
 use engine::launcher::{Given, Launched, Order};
 use engine::view::Ask;
 use model::exec::{ExecRequest, Progress};
@@ -114,7 +114,7 @@ impl Native {
     ) -> Result<Provisioned, Problem> {
         let Made { launched, conversation, workspace, caveats } =
             made.map_err(|error| self.0.explain(error))?;
-        let running = self.running(order.id, launched.process)?;
+        let running = self.running(order.id, launched.process, VERSION)?;
         let talk = conversation.set_nonblocking(true).and_then(|()| UnixStream::from_std(conversation));
         let mut stream = talk.map_err(NativeError::Talk)?;
         talk::first_word(&mut stream).await?;
@@ -137,17 +137,22 @@ impl Native {
         // Only now ask: the answer proves that the process we hold is the one that listens.
         let opening = talk::opening(&Request::Ping).ok()?;
         tokio::io::AsyncWriteExt::write_all(&mut stream, &opening).await.ok()?;
-        let _pong: Pong = talk::answer(&mut stream).await.ok()?;
-        self.running(id, process).ok()
+        let pong: Pong = talk::answer(&mut stream).await.ok()?;
+        self.running(id, process, pong.version).ok()
     }
 
-    pub(super) fn running(&self, id: SandboxId, process: OwnedFd) -> Result<Running, NativeError> {
+    pub(super) fn running(
+        &self,
+        id: SandboxId,
+        process: OwnedFd,
+        version: u32,
+    ) -> Result<Running, NativeError> {
         #[expect(
             deprecated,
             reason = "its successor is unsafe; an OwnedFd that is never taken out keeps its promise"
         )]
         let process = AsyncFd::new(process).map_err(NativeError::Talk)?;
-        let running = Running { id, process: Arc::new(process) };
+        let running = Running { id, process: Arc::new(process), version };
         self.held().insert(id, running.clone());
         Ok(running)
     }

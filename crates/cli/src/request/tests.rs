@@ -93,6 +93,7 @@ fn every_flag_of_run() {
             unmask: vec!["~/.npmrc".to_owned()],
             secrets: Vec::new(),
             nested: true,
+            account: None,
             context: context(),
             labels: [("a", "b"), ("c", "")].map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             actor: Actor::Agt,

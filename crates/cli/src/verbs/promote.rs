@@ -36,6 +36,7 @@ fn request_of(typed: &Promote, caller: &Caller) -> PromoteRequest {
         to: typed.to.clone(),
         approved: Default::default(),
         context: caller.whole_context(),
+        agreed: None,
     }
 }
 

@@ -15,6 +15,7 @@ mod snapshots;
 mod verdicts;
 mod walks;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -259,8 +260,13 @@ impl Store {
         self.call(move |page| requests::give_name(page.connection, sandbox, number, &name)).await
     }
 
-    pub async fn set_net(&self, id: SandboxId, net: Net) -> Result<(), Error> {
-        self.call(move |page| rows::set_net(page.connection, id, &net)).await
+    pub async fn set_net(
+        &self,
+        id: SandboxId,
+        net: Net,
+        labels: BTreeMap<String, String>,
+    ) -> Result<(), Error> {
+        self.call(move |page| rows::set_net(page.connection, id, &net, &labels)).await
     }
 
     pub async fn set_expires(&self, id: SandboxId, expires: Timestamp) -> Result<(), Error> {

@@ -1,5 +1,7 @@
 //! Reading records and events, and the changes that are not moves.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use model::event::{Event, EventData};
 use model::exec::Text;
@@ -98,10 +100,15 @@ pub(super) fn set_expires(connection: &Connection, id: SandboxId, expires: Times
     found(id, write())
 }
 
-/// Writes down what a sandbox may reach from now on.
-pub(super) fn set_net(connection: &Connection, id: SandboxId, net: &Net) -> Result<(), Error> {
+/// Writes down what a sandbox may reach from now on, and its labels, which may tell of it.
+pub(super) fn set_net(
+    connection: &Connection,
+    id: SandboxId,
+    net: &Net,
+    labels: &BTreeMap<String, String>,
+) -> Result<(), Error> {
     let Some(mut request) = bare_request(connection, id)? else { return Err(Error::NoSandbox { id }) };
-    request.net = net.clone();
+    (request.net, request.labels) = (net.clone(), labels.clone());
     let text = serde_json::to_string(&request).map_err(|source| Error::EncodeRequest { source })?;
     let write = || -> rusqlite::Result<usize> {
         let mut statement = connection.prepare_cached("UPDATE sandboxes SET request = ?2 WHERE id = ?1")?;

@@ -96,6 +96,7 @@ impl Control {
             secrets.extend(other.secrets.of(policy));
             first.iter_mut().for_each(|first| other.secrets.hide(&mut first.env));
         }
+        settle(&mut request)?;
         let found = self.complete_registries(&mut request).await?;
         let id = fresh_id()?;
         let slot = self.inner.slots.reserve(id, request.name.clone())?;
@@ -187,6 +188,20 @@ pub(super) struct Order {
     pub(super) from: Option<(SnapshotId, Saved)>,
     /// Whose secrets it has as well, as long as their values are known.
     pub(super) heir_of: Option<SandboxId>,
+}
+
+/// A sandbox that is somebody's runs its commands as them, in their home.
+fn settle(request: &mut CreateRequest) -> Result<(), Problem> {
+    let Some(account) = &request.account else { return Ok(()) };
+    if let Some(fault) = account.fault() {
+        return Err(Problem::new(Code::BadRequest, fault));
+    }
+    let context = &mut request.context;
+    context.user.get_or_insert_with(|| account.name.clone());
+    if context.cwd.0.is_empty() {
+        context.cwd = account.home.clone();
+    }
+    Ok(())
 }
 
 fn not_cloned() -> Caveat {

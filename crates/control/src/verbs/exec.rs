@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::exec::{Exec, ExecRequest};
+use model::exec::{Exec, ExecRequest, Variable};
 use model::files::FileOp;
 use model::{ExecId, Problem, State};
 use tokio::net::UnixStream;
@@ -76,7 +76,13 @@ impl Control {
         let slot = self.find(which, FILES).await?;
         let _door = slot.door.read().await;
         let seat = self.live_seat(&slot, FILES).await?;
-        self.inner.native.file(&seat.running, user, op).await
+        self.inner.native.file(&seat.running, &seat.context, user, op).await
+    }
+
+    /// What the commands of a sandbox find in their environment, unless they are given something else.
+    pub async fn variables(&self, which: &str) -> Result<Vec<Variable>, Problem> {
+        let seat = self.live(which, "tell the environment of").await?;
+        Ok(seat.context.env.clone())
     }
 
     async fn live(&self, which: &str, verb: &str) -> Result<Arc<Seat>, Problem> {

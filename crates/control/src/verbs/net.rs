@@ -89,9 +89,35 @@ impl Control {
         }
         secrets::change_hosts(policy, &change.secrets)?;
         let values = secrets::again(policy, &change.secrets);
-        let written = self.inner.store.set_net(slot.id, sandbox.net.clone()).await;
+        let (net, labels) = (sandbox.net.clone(), sandbox.labels.clone());
+        let written = self.inner.store.set_net(slot.id, net, labels).await;
         written.map_err(|error| refusal::store(&error))?;
         slot.secrets.hold(values);
+        Ok(sandbox)
+    }
+
+    /// Puts another policy in place of the one a sandbox has. What is secret in it stays. A label can say how whoever asked put it.
+    pub async fn replace_net(
+        &self,
+        which: &str,
+        mut policy: Policy,
+        label: Option<(String, String)>,
+    ) -> Result<Sandbox, Problem> {
+        let slot = self.find(which, "change the network of").await?;
+        let _turn = slot.turn.lock().await;
+        let mut sandbox = self.record(&slot).await?.sandbox;
+        let Net::Gateway(before) = &mut sandbox.net else {
+            return Err(without_gateway(&sandbox));
+        };
+        policy.secrets = std::mem::take(&mut before.secrets);
+        if policy.may_inspect() && !before.may_inspect() {
+            return Err(without_authority(&slot));
+        }
+        *before = policy;
+        sandbox.labels.extend(label);
+        let (net, labels) = (sandbox.net.clone(), sandbox.labels.clone());
+        let written = self.inner.store.set_net(slot.id, net, labels).await;
+        written.map_err(|error| refusal::store(&error))?;
         Ok(sandbox)
     }
 

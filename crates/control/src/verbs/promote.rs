@@ -4,7 +4,9 @@ use std::path::Path;
 
 use backends::native::{Candidate, Passage, Summary};
 use model::diff::Detail;
-use model::promotion::{Assessment, PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest};
+use model::promotion::{
+    Agreed, Assessment, PromoteRequest, Promoted, Promotion, PromotionState, UndoRequest,
+};
 use model::sandbox::Actor;
 use model::{Code, Digest, Problem, PromotionId, SnapshotId, VerdictId};
 
@@ -27,6 +29,28 @@ pub enum Gate {
     /// Checks passed on this snapshot, in which what the sandbox changed was laid over the present. Exactly that goes
     /// through.
     Previewed { snapshot: SnapshotId, verdict: VerdictId },
+}
+
+/// What is looked at right before anything is touched.
+#[derive(Debug)]
+struct Guard {
+    gate: Gate,
+    agreed: Option<Agreed>,
+}
+
+impl Guard {
+    fn ask(&self, assessment: &Assessment) -> Result<(), Problem> {
+        if self.agreed.as_ref().is_some_and(|agreed| agreed.outline != assessment.outline()) {
+            return Err(refusal::agreed_to_another());
+        }
+        match self.gate {
+            Gate::Forced => Ok(()),
+            Gate::None | Gate::Passed { .. } | Gate::Previewed { .. } => match elsewhere(assessment)? {
+                Some(elsewhere) => Err(elsewhere.problem()),
+                None => Ok(()),
+            },
+        }
+    }
 }
 
 /// What a promotion would do, and with which state.
@@ -91,11 +115,13 @@ impl Control {
             };
             let state = control.inner.native.sealed_state(&saved, Detail::Paths).await?;
             let made_of = match &committed {
-                Some(sealed) => {
-                    Some(control.inner.native.sealed_state(sealed, Detail::Paths).await?.digest.to_string())
-                }
+                Some(sealed) => Some(control.inner.native.sealed_state(sealed, Detail::Paths).await?.digest),
                 None => None,
             };
+            let agreed = request.agreed.clone();
+            if agreed.as_ref().is_some_and(|agreed| agreed.state != made_of.unwrap_or(state.digest)) {
+                return Err(refusal::agreed_before(&slot.label()));
+            }
             let (verdict, forced) = match &gate {
                 Gate::None => (None, false),
                 Gate::Forced => (None, true),
@@ -115,7 +141,7 @@ impl Control {
                 id,
                 sandbox,
                 digest: Some(state.digest.to_string()),
-                made_of,
+                made_of: made_of.map(|digest| digest.to_string()),
                 when: store::now(),
                 actor,
                 root,
@@ -128,7 +154,7 @@ impl Control {
                 resolutions,
                 forgotten: false,
             };
-            control.apply_promotion(promotion, candidate, gate).await
+            control.apply_promotion(promotion, candidate, Guard { gate, agreed }).await
         })
         .await
     }
@@ -137,18 +163,12 @@ impl Control {
         &self,
         mut promotion: Promotion,
         candidate: Candidate,
-        gate: Gate,
+        guard: Guard,
     ) -> Result<Passage<Promoted>, Problem> {
         // Written before anything is touched, so that whoever comes after a crash knows where to look.
         self.write_promotion(&promotion, promotion.actor).await?;
-        let guard = move |assessment: &Assessment| match gate {
-            Gate::Forced => Ok(()),
-            Gate::None | Gate::Passed { .. } | Gate::Previewed { .. } => match elsewhere(assessment)? {
-                Some(elsewhere) => Err(elsewhere.problem()),
-                None => Ok(()),
-            },
-        };
-        let applied = self.inner.native.promote(promotion.id, candidate, guard).await;
+        let applied =
+            self.inner.native.promote(promotion.id, candidate, move |assessment| guard.ask(assessment)).await;
         let assessment = match applied {
             Ok(Passage::Through(assessment)) => assessment,
             Ok(Passage::MovedOn(why)) => {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use model::caveat::CaveatKind;
-use model::sandbox::Status;
+use model::sandbox::{Status, Usage};
 use model::units::Size;
 use model::{Code, Problem, Sandbox, SandboxId, State};
 
@@ -68,6 +68,13 @@ impl Control {
     pub async fn log_path(&self, which: &str) -> Result<PathBuf, Problem> {
         let slot = self.find(which, "read the log of").await?;
         Ok(self.inner.native.log_path(slot.id))
+    }
+
+    /// What a sandbox that runs uses, and what it may use.
+    pub async fn usage(&self, which: &str) -> Result<Usage, Problem> {
+        let slot = self.find(which, "measure").await?;
+        let (record, seat) = self.running(&slot, "measure").await?;
+        self.inner.native.usage(&seat.running, &record.sandbox.limits).await
     }
 
     async fn processes(&self, sandbox: &Sandbox) -> Result<Option<u64>, Problem> {

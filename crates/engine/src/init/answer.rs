@@ -1,16 +1,19 @@
 //! What init does for each request.
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use model::exec::{Exec, FrameKind, Outcome, Window};
+use model::exec::{Exec, FrameKind, Outcome, Text, Window};
+use model::files::FileOp;
 use model::{Code, ExecId, Problem};
 use rustix::process::{Pid, Signal};
 
+use super::files::Whose;
 use super::job::Job;
 use super::serve::{Init, now};
 use super::wire::{Command, Pong, Request, VERSION};
-use super::{connect, files, spawn, unlinked, user};
+use super::{connect, files, spawn, unlinked, usage, user};
 use crate::sys;
 use crate::tree::{self, StopError};
 
@@ -65,7 +68,7 @@ impl Init {
             Request::Signal { exec, signal } => match self.job(exec.0).map(|job| job.signal(signal)) {
                 Some(Ok(())) => self.say(at, FrameKind::Answer, &()),
                 Some(Err(error)) => {
-                    let problem = Problem::from_error(Code::BadRequest, &std::io::Error::from(error));
+                    let problem = Problem::from_error(Code::BadRequest, &io::Error::from(error));
                     self.say(at, FrameKind::Problem, &problem);
                 }
                 None => self.say(at, FrameKind::Problem, &no_command(exec)),
@@ -108,7 +111,8 @@ impl Init {
             Request::Gateway => self.hand_out_gateway(at),
             Request::Connect { to } => self.connect(at, to),
             Request::Unlinked => self.say(at, FrameKind::Answer, &unlinked::bytes()),
-            Request::File { user, file } => self.file(at, user.as_deref(), &file),
+            Request::Usage => self.say(at, FrameKind::Answer, &usage::now()),
+            Request::File { user, file, home } => self.file(at, user.as_deref(), home, &file),
         }
     }
 
@@ -193,11 +197,12 @@ impl Init {
     }
 
     /// A child does the work and has the conversation from now on.
-    fn file(&mut self, at: usize, user: Option<&str>, file: &model::files::FileOp) {
+    fn file(&mut self, at: usize, user: Option<&str>, home: Option<Text>, file: &FileOp) {
         let identity = match user.map(user::find).transpose() {
             Ok(identity) => identity,
             Err(error) => {
-                return self.say(at, FrameKind::Problem, &Problem::from_error(Code::BadRequest, &error));
+                let code = if file.is_at_home() { Code::Unauthorized } else { Code::BadRequest };
+                return self.say(at, FrameKind::Problem, &Problem::from_error(code, &error));
             }
         };
         if let Err(Outcome::NotStarted { reason, .. }) =
@@ -209,13 +214,18 @@ impl Init {
             Ok(Some(_child)) => self.conversations[at].closing = true,
             Ok(None) => {
                 let (socket, early) = self.conversations.swap_remove(at).into_parts();
-                files::serve(socket, early, identity.as_ref(), file)
+                files::serve(socket, early, Whose { identity, home }, file)
             }
-            Err(error) => self.done(at, Err(error)),
+            Err(error) => {
+                // The workload has all processes or all memory that the sandbox may have.
+                let is_full = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory);
+                let code = if is_full { Code::NotReady } else { Code::Internal };
+                self.say(at, FrameKind::Problem, &Problem::from_error(code, &error));
+            }
         }
     }
 
-    fn done(&mut self, at: usize, result: std::io::Result<()>) {
+    fn done(&mut self, at: usize, result: io::Result<()>) {
         match result {
             Ok(()) => self.say(at, FrameKind::Answer, &()),
             Err(error) => self.say(at, FrameKind::Problem, &Problem::from_error(Code::Internal, &error)),

@@ -1,51 +1,67 @@
 //! Work on files, in a child of init: it has the user's rights, and if it hangs (a fifo, a slow disk) init does not.
 
+mod across;
+mod download;
+mod entry;
+mod fault;
+mod home;
+mod list;
+mod watch;
+
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use jiff::Timestamp;
-use model::exec::{FrameHead, FrameKind};
-use model::files::{FileKind, FileOp, FileStat, Listing};
-use model::{Code, Problem};
+use model::Problem;
+use model::exec::{FrameHead, FrameKind, Text};
+use model::files::{FileOp, Listing};
 
 use super::conversation::frame;
 use super::spawn;
 use super::user::Identity;
 use crate::sys;
+use entry::stat;
+use fault::Fault;
+
+/// Whose files they are.
+#[derive(Debug)]
+pub(super) struct Whose {
+    /// Absent: the sandbox's own user's.
+    pub(super) identity: Option<Identity>,
+    /// Of the sandbox's own user.
+    pub(super) home: Option<Text>,
+}
 
 /// The child's whole life: one operation on one conversation. `early` are bytes already read from it.
-pub(super) fn serve(socket: OwnedFd, early: Vec<u8>, identity: Option<&Identity>, op: &FileOp) -> ! {
+pub(super) fn serve(socket: OwnedFd, early: Vec<u8>, whose: Whose, op: &FileOp) -> ! {
     let mut wire = Wire { stream: UnixStream::from(socket), early };
     // A link inside may name a descriptor of ours (`/proc/self/fd/N`): init's log is a file of the host.
     let done = sys::close_all_but(&[wire.stream.as_fd()])
         .and_then(|()| wire.stream.set_nonblocking(false))
-        .and_then(|()| identity.map_or(Ok(()), spawn::assume))
-        .and_then(|()| work(&mut wire, op));
+        .map_err(Fault::from)
+        .and_then(|()| {
+            if op.is_at_home() { home::work(&mut wire, whose, op) } else { work(&mut wire, &whose, op) }
+        });
     let told = match done {
         Ok(()) => Ok(()),
-        Err(error) => wire.send(FrameKind::Problem, &problem(op, &error)),
+        Err(fault) => wire.send(FrameKind::Problem, &problem(op, &fault)),
     };
     sys::leave(i32::from(told.is_err()))
 }
 
-fn work(wire: &mut Wire, op: &FileOp) -> io::Result<()> {
+fn work(wire: &mut Wire, whose: &Whose, op: &FileOp) -> Result<(), Fault> {
+    whose.identity.as_ref().map_or(Ok(()), spawn::assume)?;
     match op {
         FileOp::Read { path } => {
             let mut file = fs::File::open(path.as_os_str())?;
             if file.metadata()?.is_dir() {
-                return Err(io::ErrorKind::IsADirectory.into());
+                return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
             }
-            let mut buffer = vec![0; 64 << 10];
-            loop {
-                match file.read(&mut buffer)? {
-                    0 => return wire.send(FrameKind::Answer, &()),
-                    length => wire.send_bytes(FrameKind::Stdout, &buffer[..length])?,
-                }
-            }
+            wire.send_all(&mut file)?;
+            wire.send(FrameKind::Answer, &())?;
         }
         FileOp::Write { path, mode } => {
             let mut options = fs::OpenOptions::new();
@@ -61,7 +77,7 @@ fn work(wire: &mut Wire, op: &FileOp) -> io::Result<()> {
             if let Some(mode) = mode {
                 file.set_permissions(fs::Permissions::from_mode(mode & 0o7777))?;
             }
-            wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?)
+            wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?)?;
         }
         FileOp::List { path } => {
             let mut listing = Listing::default();
@@ -73,9 +89,11 @@ fn work(wire: &mut Wire, op: &FileOp) -> io::Result<()> {
             for entries in listing.entries.chunks(500) {
                 wire.send(FrameKind::Answer, &Listing { entries: entries.to_vec() })?;
             }
-            if listing.entries.is_empty() { wire.send(FrameKind::Answer, &listing) } else { Ok(()) }
+            if listing.entries.is_empty() {
+                wire.send(FrameKind::Answer, &listing)?;
+            }
         }
-        FileOp::Stat { path } => wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?),
+        FileOp::Stat { path } => wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?)?,
         FileOp::Remove { path, recursive } => {
             let path = Path::new(path.as_os_str());
             let is_folder = fs::symlink_metadata(path)?.is_dir();
@@ -84,64 +102,41 @@ fn work(wire: &mut Wire, op: &FileOp) -> io::Result<()> {
                 (true, false) => fs::remove_dir(path)?,
                 (false, _) => fs::remove_file(path)?,
             }
-            wire.send(FrameKind::Answer, &())
+            wire.send(FrameKind::Answer, &())?;
         }
         FileOp::MakeDir { path, mode } => {
             fs::create_dir_all(path.as_os_str())?;
             if let Some(mode) = mode {
                 fs::set_permissions(path.as_os_str(), fs::Permissions::from_mode(mode & 0o7777))?;
             }
-            wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?)
+            wire.send(FrameKind::Answer, &stat(Path::new(path.as_os_str()))?)?;
         }
+        FileOp::Download { .. }
+        | FileOp::Upload { .. }
+        | FileOp::Entry { .. }
+        | FileOp::Entries { .. }
+        | FileOp::NewDir { .. }
+        | FileOp::Move { .. }
+        | FileOp::Clear { .. }
+        | FileOp::Watch { .. } => unreachable!("these are done at home"),
     }
+    Ok(())
 }
 
-fn stat(path: &Path) -> io::Result<FileStat> {
-    let stat = fs::symlink_metadata(path)?;
-    let kind = stat.file_type();
-    let kind = if kind.is_file() {
-        FileKind::File
-    } else if kind.is_dir() {
-        FileKind::Directory
-    } else if kind.is_symlink() {
-        FileKind::Symlink
-    } else if kind.is_fifo() {
-        FileKind::Fifo
-    } else if kind.is_socket() {
-        FileKind::Socket
-    } else {
-        FileKind::Device
-    };
-    let target = if kind == FileKind::Symlink { Some(fs::read_link(path)?.into()) } else { None };
-    Ok(FileStat {
-        name: path.file_name().unwrap_or(path.as_os_str()).to_owned().into(),
-        kind,
-        size: stat.len(),
-        mode: stat.mode() & 0o7777,
-        uid: stat.uid(),
-        gid: stat.gid(),
-        modified: Timestamp::new(stat.mtime(), stat.mtime_nsec() as i32).unwrap_or(Timestamp::UNIX_EPOCH),
-        target,
-    })
-}
-
-fn problem(op: &FileOp, error: &io::Error) -> Problem {
+fn problem(op: &FileOp, fault: &Fault) -> Problem {
     let (verb, path) = match op {
-        FileOp::Read { path } => ("read", path),
-        FileOp::Write { path, .. } => ("write", path),
-        FileOp::List { path } => ("list", path),
-        FileOp::Stat { path } => ("look at", path),
-        FileOp::Remove { path, .. } => ("remove", path),
-        FileOp::MakeDir { path, .. } => ("make", path),
+        FileOp::Read { path } | FileOp::Download { path, .. } => ("read", path),
+        FileOp::Write { path, .. } | FileOp::Upload { path, .. } => ("write", path),
+        FileOp::List { path } | FileOp::Entries { path, .. } => ("list", path),
+        FileOp::Stat { path } | FileOp::Entry { path } => ("look at", path),
+        FileOp::Remove { path, .. } | FileOp::Clear { path } => ("remove", path),
+        FileOp::MakeDir { path, .. } | FileOp::NewDir { path } => ("make", path),
+        FileOp::Move { from, .. } => ("move", from),
+        FileOp::Watch { path, .. } => ("watch", path),
     };
-    let code = match error.kind() {
-        io::ErrorKind::NotFound => Code::NotFound,
-        io::ErrorKind::PermissionDenied => Code::Refused,
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
-        _ => Code::BadRequest,
-    };
-    let mut problem = Problem::new(code, format!("could not {verb} `{}` in the sandbox", path.display()));
-    problem.causes.push(error.to_string());
+    let mut problem =
+        Problem::new(fault.code(op), format!("could not {verb} `{}` in the sandbox", path.display()));
+    problem.causes.push(fault.to_string());
     problem
 }
 
@@ -154,6 +149,17 @@ struct Wire {
 impl Wire {
     fn send(&mut self, kind: FrameKind, value: &impl serde::Serialize) -> io::Result<()> {
         self.stream.write_all(&frame(kind, value)?)
+    }
+
+    /// The rest of a file, in pieces.
+    fn send_all(&mut self, file: &mut impl Read) -> io::Result<()> {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(()),
+                length => self.send_bytes(FrameKind::Stdout, &buffer[..length])?,
+            }
+        }
     }
 
     fn send_bytes(&mut self, kind: FrameKind, bytes: &[u8]) -> io::Result<()> {
@@ -181,3 +187,8 @@ impl Wire {
         self.stream.read_exact(&mut to[early..])
     }
 }
+
+const PIECE: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ mod serve;
 mod setup;
 mod spawn;
 mod unlinked;
+mod usage;
 mod user;
 pub mod wire;
 

@@ -1,6 +1,9 @@
 //! Users inside the sandbox, from its own passwd and group files.
 
+use std::collections::HashMap;
 use std::fs;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 
 /// Who a command runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,9 +25,50 @@ pub(super) enum NoUser {
 
 /// Looks a user up: `name`, `uid` or `uid:gid`.
 pub(super) fn find(text: &str) -> Result<Identity, NoUser> {
-    let read =
-        |path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    resolve(text, &read("/etc/passwd"), &read("/etc/group"))
+    resolve(text, &read(PASSWD), &read(GROUP))
+}
+
+/// What users and groups are called, by their numbers.
+#[derive(Debug)]
+pub(super) struct Names {
+    users: HashMap<u32, String>,
+    groups: HashMap<u32, String>,
+}
+
+impl Names {
+    pub(super) fn read() -> Self {
+        Self { users: names(&read(PASSWD)), groups: names(&read(GROUP)) }
+    }
+
+    pub(super) fn user(&self, uid: u32) -> String {
+        self.users.get(&uid).cloned().unwrap_or_else(|| uid.to_string())
+    }
+
+    pub(super) fn group(&self, gid: u32) -> String {
+        self.groups.get(&gid).cloned().unwrap_or_else(|| gid.to_string())
+    }
+}
+
+/// Both files have the name first and the number third. The first line of a number counts.
+fn names(text: &str) -> HashMap<u32, String> {
+    let mut names = HashMap::new();
+    for line in text.lines() {
+        let mut fields = line.split(':');
+        if let (Some(name), Some(Ok(number))) = (fields.next(), fields.nth(1).map(str::parse)) {
+            names.entry(number).or_insert_with(|| name.to_owned());
+        }
+    }
+    names
+}
+
+/// Whoever is inside may have put anything in its place: what is not there, cannot be read or has no end is as good as empty.
+fn read(path: &str) -> String {
+    let mut bytes = Vec::new();
+    let opened = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    match opened.and_then(|file| file.take(LONGEST).read_to_end(&mut bytes)) {
+        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => String::new(),
+    }
 }
 
 fn resolve(text: &str, passwd: &str, group: &str) -> Result<Identity, NoUser> {
@@ -63,6 +107,10 @@ fn resolve(text: &str, passwd: &str, group: &str) -> Result<Identity, NoUser> {
     Ok(Identity { uid, gid, groups, name: Some(name.to_owned()), home: Some(fields[5].to_owned()) })
 }
 
+const PASSWD: &str = "/etc/passwd";
+const GROUP: &str = "/etc/group";
+const LONGEST: u64 = 4 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +127,11 @@ mod tests {
         assert_eq!(resolve("4242", PASSWD, GROUP).unwrap().gid, 4242);
         assert!(resolve("bob", PASSWD, GROUP).is_err());
         assert!(resolve("ann:x", PASSWD, GROUP).is_err());
+    }
+    #[test]
+    fn names_of_numbers() {
+        let names = Names { users: names(PASSWD), groups: names(GROUP) };
+        assert_eq!((names.user(1000), names.user(7)), ("ann".to_owned(), "7".to_owned()));
+        assert_eq!((names.group(100), names.group(0)), ("users".to_owned(), "0".to_owned()));
     }
 }

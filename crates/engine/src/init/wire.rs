@@ -8,7 +8,7 @@ use model::files::FileOp;
 use serde::{Deserialize, Serialize};
 
 /// Grows with every addition. Nothing is ever taken away or given another meaning.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 6;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case")]
@@ -47,8 +47,25 @@ pub enum Request {
     Connect { to: SocketAddr },
     /// Bytes of files that processes have deleted and still hold open. Answered with a number.
     Unlinked,
+    /// What the processes use. Answered with [`Used`].
+    Usage,
     /// Work on a file as this user. See [`FileOp`].
-    File { user: Option<String>, file: FileOp },
+    File {
+        user: Option<String>,
+        file: FileOp,
+        /// The home of whoever works where no user is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        home: Option<Text>,
+    },
+}
+
+/// What the processes of a sandbox use, init not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// Of the processor, in nanoseconds, by those that have ended too.
+    pub cpu: u64,
+    /// Bytes of memory; what they share counts for each.
+    pub memory: u64,
 }
 
 /// How long a sandbox lives.

@@ -17,7 +17,7 @@ use crate::capture::layer::attribute;
 use crate::capture::metadata::times;
 
 /// Copies the tree at `from` to `to`, which is made. Nobody may change it meanwhile.
-pub(super) fn tree(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn tree(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::create_dir(to)?;
     let copy = Copy {
         from: rustix::fs::open(from, DIRECTORY, Mode::empty())?,
@@ -187,7 +187,7 @@ impl Copy {
 }
 
 /// Owner, those attributes that are wanted, permissions and times of an open file or folder.
-pub(super) fn dress(
+pub(crate) fn dress(
     source: &OwnedFd,
     target: &OwnedFd,
     stat: &Stat,

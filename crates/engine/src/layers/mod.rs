@@ -5,7 +5,7 @@
 //!
 //! Never changes a layer, never mounts anything, does not know who uses which layer.
 
-mod copy;
+pub(crate) mod copy;
 mod error;
 pub(crate) mod squash;
 mod top;

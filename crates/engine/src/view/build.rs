@@ -12,6 +12,7 @@ use model::net::Net;
 use model::sandbox::{CreateRequest, Masked};
 use rustix::fs::StatVfsMountFlags;
 
+use super::account;
 use super::hide::Hiding;
 use super::mounts::{self, Mount};
 use super::plan::{DiskKind, Hidden, Hides, Lower, Meta, Part, Plan, Root};
@@ -47,6 +48,10 @@ pub enum ViewError {
     Hide(#[source] serde_json::Error),
     #[error("no mount holds `{path}`")]
     NoMount { path: PathBuf },
+    #[error("no number is free for another user of the sandbox")]
+    NoNumber,
+    #[error("nothing that a sandbox of this user can write to holds `{home}`")]
+    NoHome { home: PathBuf },
     #[error("the workspace `{workspace}` lies in `{masked}`, which is hidden from sandboxes")]
     HiddenWorkspace { workspace: PathBuf, masked: PathBuf },
 }
@@ -67,6 +72,9 @@ impl Planner {
         let mountinfo = mounts::table().map_err(ViewError::Mounts)?;
         let mounts = mounts::parse(&mountinfo);
         let (mut hiding, masked) = self.hide(ask);
+        if let Some(account) = &ask.request.account {
+            account::put(&mut hiding, account, self.rights)?;
+        }
         for part in ask.frozen.iter().flat_map(|frozen| &frozen.parts) {
             if let Some(masked) = hiding.absence(&part.mountpoint) {
                 let (workspace, masked) = (part.mountpoint.clone(), masked.to_owned());
@@ -78,7 +86,13 @@ impl Planner {
             Rights::Root => (Root::FirstPart, self.whole_mounts(&mounts, &mut hiding, &mut caveats)?),
             Rights::User { .. } => {
                 let skip: Vec<&Path> = FRESH.iter().chain(&EMPTY).map(Path::new).collect();
-                let skeleton = Skeleton::of_root(&mounts, &skip).map_err(ViewError::Root)?;
+                let home = ask.request.account.as_ref().map(account::home);
+                let skeleton = Skeleton::of_root(&mounts, &skip, home.as_deref());
+                let mut skeleton = skeleton.map_err(ViewError::Root)?;
+                if let Some(home) = home {
+                    account::put_in_bones(&hiding, &mut skeleton.bones);
+                    account::is_in_a_part(home, &skeleton.parts)?;
+                }
                 caveats.extend(skeleton.caveats);
                 let points = EMPTY.iter().map(PathBuf::from).chain(skeleton.parts).collect::<Vec<_>>();
                 (Root::Skeleton(skeleton.bones), self.folder_parts(&points, &mounts, &hiding)?)

@@ -62,9 +62,13 @@ impl Hiding {
 
     /// Keeps the folders down to `path`, because something is mounted there, though one above starts empty.
     pub(super) fn way_to(&mut self, path: &Path) {
-        if !self.way(path).any(|(_, kind)| matches!(kind, HiddenKind::Empty(_))) {
-            return;
+        if self.way(path).any(|(_, kind)| matches!(kind, HiddenKind::Empty(_))) {
+            self.pass_to(path);
         }
+    }
+
+    /// Keeps the folders down to `path`.
+    fn pass_to(&mut self, path: &Path) {
         let mut so_far = PathBuf::from("/");
         let mut node = &mut self.root;
         node.pass(&so_far);
@@ -73,6 +77,40 @@ impl Hiding {
             node = node.child(name);
             node.pass(&so_far);
         }
+    }
+
+    /// Puts a file in place of one there is, or beside those there are.
+    pub(super) fn replace(&mut self, path: &Path, bytes: Vec<u8>, meta: Meta) {
+        if let Some(parent) = path.parent() {
+            self.pass_to(parent);
+        }
+        self.set(path, HiddenKind::File { bytes, meta: meta.timeless() });
+    }
+
+    /// Puts a folder in where there is none, and those above it. These look like `above`.
+    pub(super) fn add_folder(&mut self, path: &Path, meta: Meta, above: Meta) {
+        for folder in path.ancestors().collect::<Vec<_>>().into_iter().rev() {
+            let meta = if folder == path { meta } else { above };
+            if folder.is_dir() && !self.covers(folder) {
+                self.pass_to(folder);
+            } else if !self.is_put(folder) {
+                self.set(folder, HiddenKind::Empty(meta.timeless()));
+            }
+        }
+    }
+
+    /// What stands in a file that is put in.
+    pub(super) fn file(&self, path: &Path) -> Option<&[u8]> {
+        match self.node(path)?.kind.as_ref()? {
+            HiddenKind::File { bytes, .. } => Some(bytes),
+            HiddenKind::Absent | HiddenKind::Through(_) | HiddenKind::Empty(_) => None,
+        }
+    }
+
+    /// Is something said of exactly this folder that leaves one there?
+    fn is_put(&self, folder: &Path) -> bool {
+        let kind = self.node(folder).and_then(|node| node.kind.as_ref());
+        matches!(kind, Some(HiddenKind::Through(_) | HiddenKind::Empty(_)))
     }
 
     /// Puts a file in, below a folder that starts empty.

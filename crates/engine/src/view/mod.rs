@@ -3,6 +3,7 @@
 //! A [`Plan`] can be printed, stored and tested without any rights. The launcher and init carry it out.
 //! Never touches the host beyond reading it.
 
+mod account;
 mod build;
 mod hide;
 mod masked;

@@ -21,12 +21,14 @@ pub(super) struct Skeleton {
     /// Folders to overlay.
     pub(super) parts: Vec<PathBuf>,
     pub(super) caveats: Vec<Caveat>,
+    put_in: Option<PathBuf>,
 }
 
 impl Skeleton {
-    /// Takes `/` apart. `mounts` are all that can be seen; `skip` are folders that are made afresh.
-    pub(super) fn of_root(mounts: &[Mount], skip: &[&Path]) -> io::Result<Self> {
-        let mut skeleton = Self::default();
+    /// Takes `/` apart. `mounts` are all that can be seen; `skip` are folders that are made afresh. Something is put in at
+    /// `put_in`.
+    pub(super) fn of_root(mounts: &[Mount], skip: &[&Path], put_in: Option<&Path>) -> io::Result<Self> {
+        let mut skeleton = Self { put_in: put_in.map(Path::to_owned), ..Self::default() };
         skeleton.take_apart(Path::new("/"), mounts, skip)?;
         Ok(skeleton)
     }
@@ -63,7 +65,8 @@ impl Skeleton {
         let below = |mount: &&Mount| mount.point.starts_with(path) && mount.point != path;
         self.bone(path.to_owned(), BoneKind::Folder { mode: mode & !0o222 });
         let writable = rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
-        if !writable && fs::read_dir(path)?.next().is_none() {
+        let is_filled = self.put_in.as_ref().is_some_and(|put_in| put_in.starts_with(path));
+        if !writable && !is_filled && fs::read_dir(path)?.next().is_none() {
             // Empty, and it stays so: the skeleton's own folder shows the same.
             return Ok(());
         }

@@ -108,7 +108,8 @@ async fn attempt(
     let labels = [("race", field.id.to_string()), ("candidate", candidate.name.to_string())];
     let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let (limits, net) = (field.limits.clone(), field.net.clone());
-    let request = RestoreRequest { name: None, labels, limits, net, actor: field.actor };
+    let request =
+        RestoreRequest { name: None, labels, limits, net, actor: field.actor, ..RestoreRequest::default() };
     let sandbox = field.lanes.control.restore(&snapshot.to_string(), request).await?;
     field.made(&sandbox);
     entry.sandbox = Some(sandbox.id);

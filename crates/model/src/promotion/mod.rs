@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caveat::Caveat;
 use crate::diff::Entry;
+use crate::digest::Digest;
 use crate::exec::{Context, Text};
 use crate::id::{Name, PromotionId, SandboxId, VerdictId};
 use crate::sandbox::Actor;
@@ -120,6 +121,26 @@ pub struct PromoteRequest {
     pub approved: BTreeSet<Name>,
     /// Where the commands of stages find themselves: environment and umask. They run in the worktree, as the daemon's user.
     pub context: Context,
+    /// What a person was shown and agreed to: nothing else is promoted then. Never said by a caller, who could say anything.
+    #[serde(skip)]
+    pub agreed: Option<Agreed>,
+}
+
+/// What somebody agreed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// Of the sandbox.
+    pub state: Digest,
+    pub outline: Outline,
+}
+
+/// What is to become of reality, without how it comes about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline {
+    root: Option<Text>,
+    deleted: BTreeSet<Text>,
+    written: BTreeSet<Text>,
+    commits: BTreeSet<String>,
 }
 
 /// How a promotion that is applied goes on.
@@ -227,6 +248,20 @@ impl Assessment {
     #[must_use]
     pub fn is_clear(&self) -> bool {
         self.conflicts.is_empty() && self.refused.is_empty() && self.executes.is_empty()
+    }
+
+    #[must_use]
+    pub fn outline(&self) -> Outline {
+        let paths = |wanted: &[Action]| {
+            let planned = self.actions.iter().filter(|planned| wanted.contains(&planned.action));
+            planned.map(|planned| planned.path.clone()).collect()
+        };
+        Outline {
+            root: self.root.clone(),
+            deleted: paths(&[Action::Delete]),
+            written: paths(&[Action::Create, Action::Modify, Action::Merge]),
+            commits: self.commits.iter().map(|commit| format!("{} {}", commit.outside, commit.tip)).collect(),
+        }
     }
 
     /// Are there files that neither side has seen as they would become?
