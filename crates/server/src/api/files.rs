@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{Stream, StreamExt, stream};
 use http_body_util::BodyExt;
 use model::exec::{FrameKind, Text};
 use model::files::{FileOp, FileStat, Listing};
@@ -21,7 +21,7 @@ use model::{Code, Problem};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::io::AsyncRead;
 use tokio::net::UnixStream;
-use tokio::net::unix::OwnedWriteHalf;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::App;
 use super::body::Which;
@@ -48,28 +48,42 @@ pub(super) async fn read(
 pub(super) async fn download(init: UnixStream) -> Result<Response, Refusal> {
     let mut reader = FrameReader::new(init);
     let first = contents(&mut reader).await?;
-    let pieces = stream::unfold((Some(first), reader), async |(first, mut reader)| {
+    let headers = [(CONTENT_TYPE, "application/octet-stream")];
+    Ok((headers, Body::from_stream(rest(Some(first), reader))).into_response())
+}
+
+/// What of a file is still to come.
+pub(crate) fn contents_of(
+    reader: FrameReader<UnixStream>,
+) -> impl Stream<Item = Result<Bytes, Problem>> + Send {
+    rest(None, reader)
+}
+
+fn rest(
+    first: Option<Contents>,
+    reader: FrameReader<UnixStream>,
+) -> impl Stream<Item = Result<Bytes, Problem>> + Send {
+    stream::unfold(Some((first, reader)), |state| async move {
+        let (first, mut reader) = state?;
         let next = match first {
             Some(first) => Ok(first),
             None => contents(&mut reader).await,
         };
         match next {
-            Ok(Contents::Piece(bytes)) => Some((Ok(bytes), (None, reader))),
+            Ok(Contents::Piece(bytes)) => Some((Ok(bytes), Some((None, reader)))),
             Ok(Contents::End) => None,
             // Ends the body without its end mark, so that the caller does not take a part for the whole.
-            Err(problem) => Some((Err(problem), (None, reader))),
+            Err(problem) => Some((Err(problem), None)),
         }
-    });
-    let headers = [(CONTENT_TYPE, "application/octet-stream")];
-    Ok((headers, Body::from_stream(pieces)).into_response())
+    })
 }
 
-enum Contents {
+pub(crate) enum Contents {
     Piece(Bytes),
     End,
 }
 
-async fn contents(reader: &mut FrameReader<UnixStream>) -> Result<Contents, Problem> {
+pub(crate) async fn contents(reader: &mut FrameReader<UnixStream>) -> Result<Contents, Problem> {
     match said(reader).await? {
         (FrameKind::Stdout, bytes) => Ok(Contents::Piece(bytes)),
         (kind @ FrameKind::Answer, payload) => {
@@ -92,38 +106,60 @@ pub(super) async fn write(
     upload(init, request.into_body()).await
 }
 
-pub(super) async fn upload(init: UnixStream, body: Body) -> Result<StatusCode, Refusal> {
+pub(crate) async fn upload(init: UnixStream, body: Body) -> Result<StatusCode, Refusal> {
     let (read, write) = init.into_split();
-    let mut reader = FrameReader::new(read);
+    feed::<IgnoredAny>(&mut FrameReader::new(read), write, pieces(body)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sends the contents of a file, and hears the answer to all of them.
+pub(crate) async fn feed<T: DeserializeOwned>(
+    reader: &mut FrameReader<OwnedReadHalf>,
+    write: OwnedWriteHalf,
+    contents: impl Stream<Item = Result<Bytes, Problem>>,
+) -> Result<T, Problem> {
     // Outlives the sending: a closed half could be taken for the caller's leaving.
     let mut writer = FrameWriter::new(write);
     // Init can refuse at once, or in the middle when the disk is full; then the rest is not waited for.
     let early = tokio::select! {
-        sent = send_contents(body, &mut writer) => { sent?; None }
-        answer = answer::<IgnoredAny>(&mut reader) => Some(answer),
+        sent = send_contents(contents, &mut writer) => { sent?; None }
+        answer = answer::<IgnoredAny>(reader) => Some(answer),
     };
     match early {
-        Some(Ok(_)) => Err(broken(&Violation::Kind { kind: FrameKind::Answer }).into()),
-        Some(Err(problem)) => Err(problem.into()),
-        None => {
-            answer::<IgnoredAny>(&mut reader).await?;
-            Ok(StatusCode::NO_CONTENT)
-        }
+        Some(Ok(_)) => Err(broken(&Violation::Kind { kind: FrameKind::Answer })),
+        Some(Err(problem)) => Err(problem),
+        None => answer(reader).await,
     }
 }
 
-async fn send_contents(mut body: Body, writer: &mut FrameWriter<OwnedWriteHalf>) -> Result<(), Problem> {
+/// A body as it comes in.
+pub(crate) fn pieces(body: Body) -> impl Stream<Item = Result<Bytes, Problem>> + Send {
+    stream::unfold(Some(body), |body| async move {
+        let mut body = body?;
+        loop {
+            let frame = match tokio::time::timeout(PATIENCE, body.frame()).await {
+                Ok(frame) => frame?,
+                Err(late) => return Some((Err(Problem::from_error(Code::BadRequest, &late)), None)),
+            };
+            match frame.map(|frame| frame.into_data()) {
+                Ok(Ok(bytes)) => return Some((Ok(bytes), Some(body))),
+                Ok(Err(_trailers)) => {}
+                Err(error) => return Some((Err(Problem::from_error(Code::BadRequest, &error)), None)),
+            }
+        }
+    })
+}
+
+async fn send_contents(
+    contents: impl Stream<Item = Result<Bytes, Problem>>,
+    writer: &mut FrameWriter<OwnedWriteHalf>,
+) -> Result<(), Problem> {
+    let mut contents = std::pin::pin!(contents);
     loop {
-        let frame = match tokio::time::timeout(PATIENCE, body.frame()).await {
-            Ok(frame) => frame,
-            Err(late) => return Err(Problem::from_error(Code::BadRequest, &late)),
-        };
-        let piece = match frame.map(|frame| frame.map(|frame| frame.into_data())) {
+        let piece = match contents.next().await.transpose()? {
             // An empty frame would end the file.
-            Some(Ok(Ok(bytes))) if bytes.is_empty() => continue,
-            Some(Ok(Ok(bytes))) => bytes,
-            Some(Ok(Err(_trailers))) => continue,
-            Some(Err(error)) => return Err(Problem::from_error(Code::BadRequest, &error)),
+            Some(piece) if piece.is_empty() => continue,
+            Some(piece) => piece,
             None => Bytes::new(),
         };
         if writer.send(FrameKind::Stdin, &piece).await.is_err() {
@@ -180,23 +216,17 @@ pub(super) async fn list(
 }
 
 /// A folder's contents, put together from as many answers as come before the stream ends.
-pub(super) async fn listing(init: UnixStream) -> Result<Listing, Problem> {
+pub(crate) async fn listing(init: UnixStream) -> Result<Listing, Problem> {
     let mut reader = FrameReader::new(init);
     let mut listing: Listing = answer(&mut reader).await?;
-    loop {
-        let more = match reader.next().await.map_err(|error| broken(&error))? {
-            Some((kind @ FrameKind::Answer, payload)) => {
-                typed::<Listing>(kind, &payload).map_err(|error| broken(&error))?
-            }
-            Some((kind, _)) => return Err(broken(&Violation::Kind { kind })),
-            None => return Ok(listing),
-        };
+    while let Some(more) = next_answer::<Listing>(&mut reader).await? {
         listing.entries.extend(more.entries);
         if listing.entries.len() > MAX_ENTRIES {
             let detail = format!("the folder has more than {MAX_ENTRIES} entries");
             return Err(Problem::new(Code::TooLarge, detail));
         }
     }
+    Ok(listing)
 }
 
 async fn open(app: &App, which: &str, query: &Query, operation: &FileOp) -> Result<UnixStream, Refusal> {
@@ -213,10 +243,29 @@ async fn one_answer<T: DeserializeOwned>(
     Ok(answer(&mut FrameReader::new(init)).await?)
 }
 
-async fn answer<T: DeserializeOwned>(reader: &mut FrameReader<impl AsyncRead + Unpin>) -> Result<T, Problem> {
+/// The next answer from init.
+pub(crate) async fn answer<T: DeserializeOwned>(
+    reader: &mut FrameReader<impl AsyncRead + Unpin>,
+) -> Result<T, Problem> {
     match said(reader).await? {
         (kind @ FrameKind::Answer, payload) => typed(kind, &payload).map_err(|error| broken(&error)),
         (kind, _) => Err(broken(&Violation::Kind { kind })),
+    }
+}
+
+/// The next answer of many. None at their end.
+pub(crate) async fn next_answer<T: DeserializeOwned>(
+    reader: &mut FrameReader<impl AsyncRead + Unpin>,
+) -> Result<Option<T>, Problem> {
+    match reader.next().await.map_err(|error| broken(&error))? {
+        None => Ok(None),
+        Some((kind @ FrameKind::Problem, payload)) => {
+            Err(plain_problem(&typed(kind, &payload).map_err(|error| broken(&error))?))
+        }
+        Some((kind @ FrameKind::Answer, payload)) => {
+            typed(kind, &payload).map(Some).map_err(|error| broken(&error))
+        }
+        Some((kind, _)) => Err(broken(&Violation::Kind { kind })),
     }
 }
 

@@ -108,7 +108,9 @@ pub(super) async fn message<T: DeserializeOwned>(request: Request) -> Result<T, 
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large()),
         Ok(Err(error)) => return Err(Error::invalid(error.to_string())),
-        Err(_late) => return Err(Error::new(ErrorCode::DeadlineExceeded, "the message did not come to its end")),
+        Err(_late) => {
+            return Err(Error::new(ErrorCode::DeadlineExceeded, "the message did not come to its end"));
+        }
     };
     parse(&body)
 }
@@ -128,10 +130,29 @@ impl Messages {
     /// The only message of a call whose answer is a stream.
     pub(super) async fn only<T: DeserializeOwned>(request: Request) -> Result<T, Error> {
         let mut messages = Self::of(request);
-        match tokio::time::timeout(PATIENCE, messages.next()).await {
+        let message = match tokio::time::timeout(PATIENCE, messages.next()).await {
             Ok(Some(message)) => message,
             Ok(None) => Err(Error::invalid("the request holds no message")),
             Err(_late) => Err(Error::new(ErrorCode::DeadlineExceeded, "the message did not come to its end")),
+        };
+        tokio::spawn(messages.drain());
+        message
+    }
+
+    /// What comes after the message is its end. A connection that is closed with that unread is reset, and what the client
+    /// has not read of the answer is lost on its way.
+    async fn drain(mut self) {
+        let mut rest = DRAINED;
+        let end = async {
+            while let Some(Ok(frame)) = self.body.frame().await {
+                rest = rest.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+                if rest == 0 {
+                    break;
+                }
+            }
+        };
+        if tokio::time::timeout(PATIENCE, end).await.is_err() {
+            tracing::debug!("a request did not come to its end");
         }
     }
 
@@ -183,7 +204,9 @@ fn take(buffer: &mut BytesMut) -> Result<Option<Framed>, Error> {
 }
 
 /// Answers with a stream of messages. An error ends it, in the way that the protocol has for it.
-pub(super) fn answer<T: Serialize>(messages: impl Stream<Item = Result<T, Error>> + Send + 'static) -> Response {
+pub(super) fn answer<T: Serialize + 'static>(
+    messages: impl Stream<Item = Result<T, Error>> + Send + 'static,
+) -> Response {
     let messages: Pin<Box<dyn Stream<Item = Result<T, Error>> + Send>> = Box::pin(messages);
     let frames = stream::unfold(Some(messages), async |messages| {
         let mut messages = messages?;
@@ -220,7 +243,12 @@ fn frame(flags: u8, message: &impl Serialize) -> Bytes {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     // A message without fields may be sent as nothing at all.
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
-    serde_json::from_slice(bytes).map_err(|error| Error::invalid(format!("the message is not what is expected here: {error}")))
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        // A list would be read as the fields of an object in their order.
+        return Err(Error::invalid("the message is not a JSON object"));
+    }
+    serde_json::from_slice(bytes)
+        .map_err(|error| Error::invalid(format!("the message is not what is expected here: {error}")))
 }
 
 /// How long the caller will wait for the whole call, if it says so.
@@ -245,6 +273,8 @@ const LAST: u8 = 2;
 const STREAM: &str = "application/connect+json";
 /// Input for a command comes in one message.
 const MAX_MESSAGE: usize = 16 << 20;
+/// Bytes after a message that are still read.
+const DRAINED: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -278,21 +308,87 @@ mod tests {
         }
     }
 
+    /// What a stream says that comes in these pieces: the messages up to its end, or to the first error.
+    fn heard(pieces: Vec<Vec<u8>>) -> Result<Vec<serde_json::Value>, Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let bytes: usize = pieces.iter().map(Vec::len).sum();
+        let pieces = pieces.into_iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece)));
+        let mut messages = Messages::of(Request::new(Body::from_stream(stream::iter(pieces))));
+        runtime.block_on(async {
+            let mut heard = Vec::new();
+            while let Some(message) = messages.next().await {
+                heard.push(message?);
+                assert!(heard.len() <= bytes / HEAD, "more messages than bytes");
+            }
+            Ok(heard)
+        })
+    }
+
+    /// The same bytes in other pieces.
+    fn cut(bytes: &[u8], at: &[prop::sample::Index]) -> Vec<Vec<u8>> {
+        let mut at: Vec<usize> = at.iter().map(|at| at.index(bytes.len() + 1)).collect();
+        at.extend([0, bytes.len()]);
+        at.sort_unstable();
+        at.windows(2).map(|part| bytes[part[0]..part[1]].to_vec()).collect()
+    }
+
+    fn streamed(texts: &[String]) -> (Vec<u8>, Vec<serde_json::Value>) {
+        let values: Vec<_> = texts.iter().map(|text| serde_json::json!({ "text": text })).collect();
+        (values.iter().flat_map(|value| frame(0, value)).collect(), values)
+    }
+
     proptest! {
         #[test]
         fn any_bytes_in_any_pieces_end(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..8)) {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-            let pieces: Vec<Result<Bytes, std::io::Error>> = pieces.into_iter().map(|piece| Ok(piece.into())).collect();
-            let mut messages = Messages::of(Request::new(Body::from_stream(stream::iter(pieces))));
-            runtime.block_on(async {
-                for _ in 0..600 {
-                    match messages.next::<serde_json::Value>().await {
-                        Some(Ok(_)) => {}
-                        Some(Err(_)) | None => return,
-                    }
-                }
-                panic!("more messages than bytes");
+            drop(heard(pieces));
+        }
+
+        #[test]
+        fn messages_are_the_same_however_they_are_cut(
+            texts in prop::collection::vec(".{0,40}", 0..6),
+            at in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+            ended in any::<bool>(),
+        ) {
+            let (mut bytes, values) = streamed(&texts);
+            if ended {
+                bytes.extend_from_slice(&frame(LAST, &End { error: None }));
+            }
+            prop_assert_eq!(heard(cut(&bytes, &at)).unwrap(), values);
+        }
+
+        #[test]
+        fn a_damaged_stream_ends_and_says_nothing_that_was_not_said(
+            texts in prop::collection::vec(".{0,40}", 1..6),
+            at in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+            place in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+            shortened in any::<bool>(),
+        ) {
+            let (mut bytes, values) = streamed(&texts);
+            let place = place.index(bytes.len());
+            if shortened {
+                bytes.truncate(place);
+            } else {
+                bytes[place] = byte;
+            }
+            let before = values.iter().scan(0, |end, value| {
+                *end += frame(0, value).len();
+                Some(*end)
             });
+            let whole = before.take_while(|end| *end <= place).count();
+            if let Ok(heard) = heard(cut(&bytes, &at)) {
+                prop_assert!(heard.len() >= whole);
+                prop_assert_eq!(&heard[..whole], &values[..whole]);
+            }
+        }
+
+        #[test]
+        fn any_message_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..256)) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            let read = runtime.block_on(message::<serde_json::Value>(Request::new(Body::from(bytes))));
+            if let Err(error) = read {
+                prop_assert_eq!(error.code, ErrorCode::InvalidArgument);
+            }
         }
     }
 }

@@ -62,7 +62,8 @@ impl From<Problem> for Failure {
             tracing::error!(code = ?problem.code, causes = ?problem.causes, "{}", problem.detail);
         }
         // E2B's clients know 422 as a request that they should not have made, and tell nothing of it.
-        let status = if status == StatusCode::UNPROCESSABLE_ENTITY { StatusCode::BAD_REQUEST } else { status };
+        let status =
+            if status == StatusCode::UNPROCESSABLE_ENTITY { StatusCode::BAD_REQUEST } else { status };
         Self::new(status, sentence(&problem))
     }
 }

@@ -63,10 +63,23 @@ impl Keys {
 
     /// What whoever talks to this sandbox has to show.
     pub(super) fn token_of(&self, id: SandboxId) -> String {
-        let tag = hmac::sign(&self.0.signing, format!("e2b sandbox {id}").as_bytes());
+        self.derived("sandbox", id)
+    }
+
+    /// What whoever talks to the services of a sandbox has to show where not everybody may.
+    pub(super) fn traffic_token_of(&self, id: SandboxId) -> String {
+        self.derived("traffic", id)
+    }
+
+    fn derived(&self, purpose: &str, id: SandboxId) -> String {
+        let tag = hmac::sign(&self.0.signing, format!("e2b {purpose} {id}").as_bytes());
         let mut token = format!("{id}_");
         hex(&mut token, tag.as_ref());
         token
+    }
+
+    pub(super) fn is_traffic_of(&self, id: SandboxId, token: &[u8]) -> bool {
+        self.traffic_token_of(id).as_bytes().ct_eq(token).into()
     }
 
     /// Is it this sandbox's token?
@@ -79,6 +92,13 @@ impl Keys {
         let (id, _) = std::str::from_utf8(token).ok()?.split_once('_')?;
         let id = id.parse().ok()?;
         self.is_of(id, token).then_some(id)
+    }
+
+    /// Does the value of a header open anything here?
+    pub(super) fn is_any(&self, value: &[u8]) -> bool {
+        let bare = value.rsplit(|byte| *byte == b' ').next().unwrap_or(value);
+        let is_key = bool::from(self.0.api.as_bytes().ct_eq(bare));
+        is_key || self.0.token.matches(bare) || self.sandbox_of(bare).is_some()
     }
 
     /// Was this URL signed with the token of this sandbox, and does it still hold?
@@ -153,6 +173,15 @@ mod tests {
         assert!(keys().is_of(one, token.as_bytes()) && !keys().is_of(other, token.as_bytes()));
         let forged = token.replace(&one.to_string(), &other.to_string());
         assert_eq!(keys().sandbox_of(forged.as_bytes()), None);
+        let traffic = keys().traffic_token_of(one);
+        assert!(keys().is_traffic_of(one, traffic.as_bytes()) && !keys().is_of(one, traffic.as_bytes()));
+        assert!(
+            !keys().is_traffic_of(one, token.as_bytes()) && !keys().is_traffic_of(other, traffic.as_bytes())
+        );
+        assert!(keys().is_any(token.as_bytes()) && !keys().is_any(forged.as_bytes()));
+        assert!(
+            keys().is_any(format!("bearer {}", "ab".repeat(32)).as_bytes()) && !keys().is_any(b"Bearer mine")
+        );
         let elsewhere = Keys::of(&Token::parse(&"cd".repeat(32)).unwrap());
         assert_eq!(elsewhere.sandbox_of(token.as_bytes()), None);
     }
@@ -164,8 +193,10 @@ mod tests {
         let sign = |text: &str| {
             format!("v1_{}", STANDARD_NO_PAD.encode(digest::digest(&digest::SHA256, text.as_bytes())))
         };
-        let (plain, until) = (sign(&format!("/a:read:user:{token}")), sign(&format!("/a:read:user:{token}:100")));
-        let signed = |path, operation, user, expires, signature| Signed { path, operation, user, expires, signature };
+        let (plain, until) =
+            (sign(&format!("/a:read:user:{token}")), sign(&format!("/a:read:user:{token}:100")));
+        let signed =
+            |path, operation, user, expires, signature| Signed { path, operation, user, expires, signature };
         let at = |second| Timestamp::from_second(second).unwrap();
         let holds = |signed, now| keys.is_signed(id, signed, at(now));
         assert!(holds(signed("/a", Operation::Read, "user", None, &plain), 1));
@@ -175,6 +206,10 @@ mod tests {
         assert!(holds(signed("/a", Operation::Read, "user", Some(100), &until), 100));
         assert!(!holds(signed("/a", Operation::Read, "user", Some(100), &until), 101));
         assert!(!holds(signed("/a", Operation::Read, "user", Some(101), &until), 100));
-        assert!(!keys.is_signed(SandboxId::from_bits(8), signed("/a", Operation::Read, "user", None, &plain), at(1)));
+        assert!(!keys.is_signed(
+            SandboxId::from_bits(8),
+            signed("/a", Operation::Read, "user", None, &plain),
+            at(1)
+        ));
     }
 }

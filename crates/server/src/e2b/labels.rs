@@ -32,18 +32,32 @@ impl Noted {
         serde_json::from_str(labels.get(LABEL)?).ok()
     }
 
+    /// May whoever reaches this machine's loopback reach its ports?
+    pub(super) fn is_public(&self) -> bool {
+        let said = self.network.as_ref().and_then(|network| network.get("allowPublicTraffic")?.as_bool());
+        said.unwrap_or(true)
+    }
+
+    /// As the label has it.
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string(self).expect("it is plain text and flags")
+    }
+
     /// The labels of a sandbox with this metadata.
     pub(super) fn with(&self, metadata: BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut labels = metadata;
-        let text = serde_json::to_string(self).expect("it is plain text and flags");
-        labels.insert(LABEL.to_owned(), text);
+        labels.insert(LABEL.to_owned(), self.text());
         labels
     }
 }
 
 /// The labels that are metadata.
 pub(super) fn metadata(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    labels.iter().filter(|(name, _)| *name != LABEL).map(|(name, value)| (name.clone(), value.clone())).collect()
+    labels
+        .iter()
+        .filter(|(name, _)| *name != LABEL)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -61,6 +75,11 @@ mod tests {
         };
         let given = BTreeMap::from([("k".to_owned(), "v w".to_owned())]);
         let labels = noted.with(given.clone());
+        assert!(noted.is_public());
+        assert!(
+            !Noted { network: Some(serde_json::json!({"allowPublicTraffic": false})), ..noted.clone() }
+                .is_public()
+        );
         assert_eq!(Noted::of(&labels), Some(noted));
         assert_eq!(metadata(&labels), given);
         assert_eq!(Noted::of(&given), None);

@@ -20,11 +20,18 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         let bytes = match tokio::time::timeout(PATIENCE, limited.collect()).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) => return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, error.to_string())),
-            Err(_late) => return Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body did not come to its end")),
+            Err(_late) => {
+                return Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body did not come to its end"));
+            }
         };
         let bytes = if bytes.is_empty() { b"{}".as_slice() } else { &bytes };
+        if !bytes.trim_ascii_start().starts_with(b"{") {
+            // A list would be read as the fields of an object in their order.
+            return Err(Failure::bad_request("the body is not a JSON object"));
+        }
         let read = serde_json::from_slice(bytes);
-        read.map(Self).map_err(|error| Failure::bad_request(format!("the body is not what is expected here: {error}")))
+        read.map(Self)
+            .map_err(|error| Failure::bad_request(format!("the body is not what is expected here: {error}")))
     }
 }
 

@@ -15,9 +15,9 @@ use model::snapshot::RestoreRequest;
 use model::units::Span;
 use model::{Sandbox, SandboxId};
 
+use super::body::Body;
 use super::templates::{self, Template};
 use super::wire::{Made, NewSandbox};
-use super::body::Body;
 use crate::e2b::E2b;
 use crate::e2b::envd;
 use crate::e2b::failure::Failure;
@@ -66,7 +66,9 @@ async fn make(door: &E2b, request: NewSandbox, timeout: u64) -> Result<Sandbox, 
     request.refuse_unsupported()?;
     let metadata = request.metadata.unwrap_or_default();
     if metadata.contains_key(LABEL) {
-        return Err(Failure::bad_request(format!("`{LABEL}` is no name for metadata: zeno keeps its own there")));
+        return Err(Failure::bad_request(format!(
+            "`{LABEL}` is no name for metadata: zeno keeps its own there"
+        )));
     }
     let network = request.network.unwrap_or_default();
     let policy = network.policy(request.internet)?;
@@ -81,7 +83,7 @@ async fn make(door: &E2b, request: NewSandbox, timeout: u64) -> Result<Sandbox, 
         auto_pause,
         auto_resume: request.auto_resume.unwrap_or_default().enabled,
         internet: request.internet,
-        network: serde_json::to_value(&network).ok().filter(|value| *value != serde_json::json!({})),
+        network: network.noted(),
     };
     let labels = noted.with(metadata);
     let limits = Limits {
@@ -120,13 +122,14 @@ async fn make(door: &E2b, request: NewSandbox, timeout: u64) -> Result<Sandbox, 
 
 /// What whoever made, joined or forked a sandbox is told.
 pub(super) fn made(door: &E2b, sandbox: &Sandbox) -> Made {
+    let is_closed = Noted::of(&sandbox.labels).is_some_and(|noted| !noted.is_public());
     Made {
         template: template_of(sandbox),
         id: sandbox.id.to_string(),
         client: CLIENT,
         envd_version: envd::VERSION,
         envd_access_token: door.keys.token_of(sandbox.id),
-        traffic_access_token: None,
+        traffic_access_token: is_closed.then(|| door.keys.traffic_token_of(sandbox.id)),
         domain: door.domain.clone(),
     }
 }
@@ -161,13 +164,16 @@ fn context(variables: &BTreeMap<String, String>) -> Context {
 }
 
 fn variables(variables: &BTreeMap<String, String>) -> impl Iterator<Item = Variable> {
-    variables.iter().map(|(name, value)| Variable { name: name.as_str().into(), value: value.as_str().into() })
+    variables
+        .iter()
+        .map(|(name, value)| Variable { name: name.as_str().into(), value: value.as_str().into() })
 }
 
 impl Recent {
     fn find(&self, key: &str) -> Option<SandboxId> {
         let recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.iter().find(|(known, _)| known == key).map(|(_, id)| *id)
+        let key = kept(key);
+        recent.iter().find(|(known, _)| *known == key).map(|(_, id)| *id)
     }
 
     fn remember(&self, key: &str, id: SandboxId) {
@@ -175,8 +181,13 @@ impl Recent {
         if recent.len() == REMEMBERED {
             recent.pop_front();
         }
-        recent.push_back((key.chars().take(LONGEST_KEY).collect(), id));
+        recent.push_back((kept(key), id));
     }
+}
+
+/// As much of a key as is remembered.
+fn kept(key: &str) -> String {
+    key.chars().take(LONGEST_KEY).collect()
 }
 
 const IDEMPOTENCY: HeaderName = HeaderName::from_static("idempotency-key");

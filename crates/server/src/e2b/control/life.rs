@@ -6,7 +6,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use model::limits::OnExpire;
-use model::{Sandbox, SandboxId, State as Life};
+use model::units::Span;
+use model::{Code, Problem, Sandbox, SandboxId, State as Life};
 
 use super::body::Body;
 use super::create::{DEFAULT_TIMEOUT, made, seconds};
@@ -20,10 +21,14 @@ pub(super) async fn find(door: &E2b, id: &str) -> Result<Sandbox, Failure> {
     id.parse::<SandboxId>().map_err(|_no_id| missing())?;
     let sandbox = door.app.control.get(id).await?;
     match sandbox.state {
-        Life::Requested | Life::Provisioning | Life::Ready | Life::Active | Life::Paused | Life::Stopped => Ok(sandbox),
+        Life::Requested | Life::Provisioning | Life::Ready | Life::Active | Life::Paused | Life::Stopped => {
+            Ok(sandbox)
+        }
         // With its files; E2B calls that paused if it was made so, and gone if not.
         Life::Expired if sandbox.limits.on_expire != Some(OnExpire::Destroy) => Ok(sandbox),
-        Life::Expired | Life::Unreachable | Life::Failed | Life::Destroying | Life::Destroyed => Err(missing()),
+        Life::Expired | Life::Unreachable | Life::Failed | Life::Destroying | Life::Destroyed => {
+            Err(missing())
+        }
     }
 }
 
@@ -71,20 +76,31 @@ pub(in crate::e2b) async fn wake(door: &E2b, sandbox: &Sandbox) -> Result<Sandbo
     raise(door, &sandbox.id.to_string(), seconds(DEFAULT_TIMEOUT)).await
 }
 
-async fn raise(door: &E2b, id: &str, timeout: model::units::Span) -> Result<Sandbox, Failure> {
-    let control = &door.app.control;
-    let sandbox = control.get(id).await?;
-    let raised = match sandbox.state {
-        Life::Paused => control.resume(id).await,
-        _ => control.start(id).await,
-    };
-    match raised {
-        Ok(_) => {}
-        // Two who talk to it at once both wake it.
-        Err(_) if is_running(&control.get(id).await?) => {}
-        Err(problem) => return Err(problem.into()),
-    }
-    Ok(control.extend(id, timeout).await?)
+async fn raise(door: &E2b, id: &str, timeout: Span) -> Result<Sandbox, Failure> {
+    let (control, id) = (door.app.control.clone(), id.to_owned());
+    to_the_end(async move {
+        let sandbox = control.get(&id).await?;
+        let raised = match sandbox.state {
+            Life::Paused => control.resume(&id).await,
+            _ => control.start(&id).await,
+        };
+        match raised {
+            Ok(_) => {}
+            // Two who talk to it at once both wake it.
+            Err(_) if is_running(&control.get(&id).await?) => {}
+            Err(problem) => return Err(problem.into()),
+        }
+        Ok(control.extend(&id, timeout).await?)
+    })
+    .await
+}
+
+/// Who asked may leave in the middle: what belongs together is done all the same.
+pub(super) async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Failure>> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::spawn(work).await;
+    done.map_err(|error| Failure::from(Problem::from_error(Code::Internal, &error)))?
 }
 
 pub(super) async fn pause(
@@ -96,10 +112,21 @@ pub(super) async fn pause(
     if !is_running(&sandbox) {
         return Err(Failure::conflict(format!("sandbox `{id}` is already paused")));
     }
-    let control = &door.app.control;
-    if memory.unwrap_or(true) { control.pause(&id).await? } else { control.stop(&id).await? };
-    control.extend(&id, PAUSED).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let control = door.app.control.clone();
+    to_the_end(async move {
+        // First: one that is paused and has no time left would be gone.
+        control.extend(&id, PAUSED).await?;
+        let paused = if memory.unwrap_or(true) { control.pause(&id).await } else { control.stop(&id).await };
+        if let Err(problem) = paused {
+            let left = sandbox.expires.map(|expires| expires.duration_since(Timestamp::now()));
+            if let Some(Ok(left)) = left.map(std::time::Duration::try_from) {
+                control.extend(&id, Span(left)).await?;
+            }
+            return Err(problem.into());
+        }
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
 }
 
 pub(super) async fn timeout(
@@ -120,8 +147,15 @@ pub(super) async fn refresh(
     Path(id): Path<String>,
     Body(Refresh { duration }): Body<Refresh>,
 ) -> Result<StatusCode, Failure> {
-    find(&door, &id).await?;
-    door.app.control.extend(&id, seconds(duration.unwrap_or(DEFAULT_TIMEOUT))).await?;
+    let sandbox = find(&door, &id).await?;
+    if !is_running(&sandbox) {
+        return Err(Failure::conflict(format!("sandbox `{id}` is paused: connect to it first")));
+    }
+    let duration = seconds(duration.unwrap_or(DEFAULT_TIMEOUT));
+    // It keeps alive, and never ends sooner.
+    if sandbox.expires.is_some_and(|expires| expires < Timestamp::now() + duration.0) {
+        door.app.control.extend(&id, duration).await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -132,4 +166,4 @@ pub(super) async fn kill(State(door): State<E2b>, Path(id): Path<String>) -> Res
 }
 
 /// How long a paused sandbox is kept, as E2B's service does.
-const PAUSED: model::units::Span = model::units::Span::from_secs(30 * 86_400);
+const PAUSED: Span = Span::from_secs(30 * 86_400);

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ::control::Room;
 use axum::Json;
 use axum::extract::{Path, Query, RawQuery, State};
 use axum::http::HeaderName;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use model::limits::Defaults;
+use model::limits::Limits;
 use model::sandbox::Usage;
-use model::units::Size;
-use model::{Sandbox, State as Life};
+use model::{Problem, Sandbox, State as Life};
 use serde::Deserialize;
 
 use super::create::{CLIENT, template_of};
@@ -41,7 +41,7 @@ pub(super) async fn one(State(door): State<E2b>, Path(id): Path<String>) -> Resu
             _ if is_running(&sandbox) => None,
             _ => Some(PauseMode::Filesystem),
         },
-        listed: listed(sandbox),
+        listed: listed(&sandbox),
     };
     Ok(Json(detail))
 }
@@ -64,7 +64,7 @@ pub(super) async fn all(
     Query(filter): Query<Filter>,
 ) -> Result<Json<Vec<Listed>>, Failure> {
     let found = matching(&door, &filter, &[Standing::Running]).await?;
-    Ok(Json(found.into_iter().map(listed).collect()))
+    Ok(Json(found.iter().map(listed).collect()))
 }
 
 pub(super) async fn pages(
@@ -79,7 +79,7 @@ pub(super) async fn pages(
     let paging = Paging { limit: filter.limit, after: filter.next_token.as_deref(), order };
     let key = |sandbox: &Sandbox| key(sandbox.created, sandbox.id);
     let (items, next) = page(found, paging, key)?;
-    let items: Vec<Listed> = items.into_iter().map(listed).collect();
+    let items: Vec<Listed> = items.iter().map(listed).collect();
     let next = next.map(|next| (NEXT, next));
     Ok((axum::response::AppendHeaders(next), Json(items)).into_response())
 }
@@ -108,7 +108,9 @@ fn standing(sandbox: &Sandbox) -> Option<Standing> {
     match sandbox.state {
         Life::Ready | Life::Active => Some(Standing::Running),
         Life::Paused | Life::Stopped => Some(Standing::Paused),
-        Life::Expired if Noted::of(&sandbox.labels).is_some_and(|noted| noted.auto_pause) => Some(Standing::Paused),
+        Life::Expired if Noted::of(&sandbox.labels).is_some_and(|noted| noted.auto_pause) => {
+            Some(Standing::Paused)
+        }
         Life::Requested
         | Life::Provisioning
         | Life::Unreachable
@@ -144,32 +146,37 @@ fn states(query: &str) -> Result<Vec<Standing>, Failure> {
     Ok(if states.is_empty() { vec![Standing::Running, Standing::Paused] } else { states })
 }
 
-pub(super) fn listed(sandbox: Sandbox) -> Listed {
-    let megabytes = |size: Size| size.0 >> 20;
+pub(super) fn listed(sandbox: &Sandbox) -> Listed {
+    let Share { cpus, memory, disk } = Share::within(&sandbox.limits);
     Listed {
-        template: template_of(&sandbox),
+        template: template_of(sandbox),
         id: sandbox.id.to_string(),
         client: CLIENT,
         started_at: sandbox.created,
         end_at: sandbox.expires.unwrap_or(Timestamp::MAX),
-        cpu_count: sandbox.limits.cpus.map_or_else(processors, |cpus| u64::from(cpus.0.div_ceil(1000))),
-        memory: sandbox.limits.memory.map_or_else(machine_memory, megabytes),
-        disk: megabytes(sandbox.limits.disk.unwrap_or(Defaults::DISK)),
+        cpu_count: cpus,
+        memory,
+        disk,
         // One that is on its way is told as what it will be.
-        state: standing(&sandbox).unwrap_or(Standing::Running),
+        state: standing(sandbox).unwrap_or(Standing::Running),
         envd_version: envd::VERSION,
         metadata: metadata(&sandbox.labels),
     }
 }
 
-pub(super) fn processors() -> u64 {
-    std::thread::available_parallelism().map_or(1, |processors| processors.get() as u64)
+/// What a sandbox may use, in E2B's numbers: whole processors and MiB.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    pub(super) cpus: u64,
+    pub(super) memory: u64,
+    pub(super) disk: u64,
 }
 
-/// In MiB.
-pub(super) fn machine_memory() -> u64 {
-    let info = rustix::system::sysinfo();
-    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit.max(1))) >> 20
+impl Share {
+    pub(super) fn within(limits: &Limits) -> Self {
+        let Room { cpus, memory, disk } = Room::within(limits);
+        Self { cpus: cpus.ceil() as u64, memory: memory.0 >> 20, disk: disk.0 >> 20 }
+    }
 }
 
 /// What it uses now: zeno keeps no history of it.
@@ -181,10 +188,14 @@ pub(super) async fn metrics(
     if !is_running(&sandbox) {
         return Ok(Json(Vec::new()));
     }
-    let before = door.app.control.usage(&id).await?;
+    Ok(Json(vec![measured(&door, &id).await?]))
+}
+
+pub(in crate::e2b) async fn measured(door: &E2b, id: &str) -> Result<Metric, Problem> {
+    let before = door.app.control.usage(id).await?;
     tokio::time::sleep(WATCHED).await;
-    let now = door.app.control.usage(&id).await?;
-    Ok(Json(vec![metric(&before, &now)]))
+    let now = door.app.control.usage(id).await?;
+    Ok(metric(&before, &now))
 }
 
 fn metric(before: &Usage, now: &Usage) -> Metric {
@@ -214,7 +225,10 @@ mod tests {
     #[test]
     fn metadata_is_coded_twice() {
         let wanted = wanted_metadata("k=v%2520w&a%2526b=c").unwrap();
-        assert_eq!(wanted, BTreeMap::from([("k".to_owned(), "v w".to_owned()), ("a&b".to_owned(), "c".to_owned())]));
+        assert_eq!(
+            wanted,
+            BTreeMap::from([("k".to_owned(), "v w".to_owned()), ("a&b".to_owned(), "c".to_owned())])
+        );
     }
 
     #[test]

@@ -111,6 +111,9 @@ fn select(
     filter: &Filter,
 ) -> Result<Vec<Entry>, LogError> {
     let limit = filter.limit.unwrap_or(MOST).min(MOST);
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
     let cursor = filter.cursor.or(filter.start);
     let mut chosen = std::collections::VecDeque::new();
     for record in records {

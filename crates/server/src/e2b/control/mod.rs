@@ -20,6 +20,7 @@ use super::failure::Failure;
 
 pub(super) use create::Recent;
 pub(super) use life::wake;
+pub(super) use list::measured;
 
 pub(super) fn routes() -> Router<E2b> {
     Router::new()
@@ -56,8 +57,18 @@ async fn no_such_route(request: Request) -> Failure {
     Failure::unsupported(&format!("`{} {}` of E2B's API", request.method(), request.uri().path()))
 }
 
-const FAMILIES: &[&str] =
-    &["sandboxes", "snapshots", "templates", "volumes", "volumecontent", "secrets", "events", "teams", "nodes", "files"];
+const FAMILIES: &[&str] = &[
+    "sandboxes",
+    "snapshots",
+    "templates",
+    "volumes",
+    "volumecontent",
+    "secrets",
+    "events",
+    "teams",
+    "nodes",
+    "files",
+];
 
 #[cfg(test)]
 mod tests {
@@ -65,7 +76,9 @@ mod tests {
 
     #[test]
     fn what_is_e2bs_and_what_is_ours() {
-        for path in ["/sandboxes", "/v2/sandboxes/x/connect", "/v3/templates", "/templates/a%3Ab", "/events/webhooks"] {
+        for path in
+            ["/sandboxes", "/v2/sandboxes/x/connect", "/v3/templates", "/templates/a%3Ab", "/events/webhooks"]
+        {
             assert!(is_for(path), "{path}");
         }
         for path in ["/v1/sandboxes", "/healthz", "/mcp", "/", "/v2/", "/sandboxesx"] {

@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn pages_follow_each_other_and_end_whatever_is_removed_meanwhile() {
         let page = |all: &[u32], after, order| {
-            super::page(all.to_vec(), Paging { limit: Some(2), after, order }, ToString::to_string).unwrap()
+            page(all.to_vec(), Paging { limit: Some(2), after, order }, ToString::to_string).unwrap()
         };
         assert_eq!(page(&[1, 2, 3, 4, 5], None, Order::Desc), (vec![5, 4], Some("4".to_owned())));
         assert_eq!(page(&[1, 2, 3], Some("4"), Order::Desc), (vec![3, 2], Some("2".to_owned())));

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::body::Body;
 use super::create::{DEFAULT_TIMEOUT, made, seconds, timeout_of};
-use super::life::find;
+use super::life::{find, to_the_end};
 use super::list::{NEXT, key};
 use super::pages::{Order, Paging, page};
 use super::wire::{ForkResult, NewFork, NewSnapshot, SnapshotInfo};
@@ -23,7 +23,7 @@ pub(super) async fn make(
     Body(NewSnapshot { name }): Body<NewSnapshot>,
 ) -> Result<Response, Failure> {
     find(&door, &id).await?;
-    let name = name.as_deref().map(|name| named(name)).transpose()?;
+    let name = name.as_deref().map(named).transpose()?;
     let request = SnapshotRequest { name, ..SnapshotRequest::default() };
     let snapshot = door.app.control.snapshot(&id, request).await?;
     Ok((StatusCode::CREATED, Json(info(&snapshot))).into_response())
@@ -49,10 +49,7 @@ pub(super) struct Filter {
     next_token: Option<String>,
 }
 
-pub(super) async fn list(
-    State(door): State<E2b>,
-    Query(filter): Query<Filter>,
-) -> Result<Response, Failure> {
+pub(super) async fn list(State(door): State<E2b>, Query(filter): Query<Filter>) -> Result<Response, Failure> {
     let all = door.app.control.snapshots(None).await?;
     let fits = |snapshot: &Snapshot| {
         let name = snapshot.name.as_ref().map(Name::as_str);
@@ -82,19 +79,23 @@ pub(super) async fn fork(
 ) -> Result<Response, Failure> {
     find(&door, &id).await?;
     let request = ForkRequest { count: count.unwrap_or(1), ..ForkRequest::default() };
-    let forks = door.app.control.fork(&id, request).await?;
     let timeout = seconds(timeout_of(timeout, DEFAULT_TIMEOUT));
-    let mut results = Vec::new();
-    for forked in forks.forks {
-        let result = match forked {
-            Forked::Made { sandbox } => {
-                let given = door.app.control.extend(&sandbox.id.to_string(), timeout).await;
-                given.map(|sandbox| made(&door, &sandbox))
-            }
-            Forked::Failed { problem } => Err(problem),
-        };
-        results.push(result.map_or_else(failed, ForkResult::Sandbox));
-    }
+    let results = to_the_end(async move {
+        let forks = door.app.control.fork(&id, request).await?;
+        let mut results = Vec::new();
+        for forked in forks.forks {
+            let result = match forked {
+                Forked::Made { sandbox } => {
+                    let given = door.app.control.extend(&sandbox.id.to_string(), timeout).await;
+                    given.map(|sandbox| made(&door, &sandbox))
+                }
+                Forked::Failed { problem } => Err(problem),
+            };
+            results.push(result.map_or_else(failed, ForkResult::Sandbox));
+        }
+        Ok(results)
+    })
+    .await?;
     Ok((StatusCode::CREATED, Json(results)).into_response())
 }
 

@@ -4,16 +4,16 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use jiff::Timestamp;
+use model::limits::Limits;
 use model::sandbox::Actor;
 use model::{Code, Snapshot, SnapshotId};
 use serde::Serialize;
 
-use super::list::{machine_memory, processors};
+use super::list::Share;
 use super::snapshots::untagged;
 use crate::e2b::E2b;
 use crate::e2b::envd;
 use crate::e2b::failure::Failure;
-use model::limits::Defaults;
 
 /// What a name that a client says stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,10 @@ pub(super) async fn find(door: &E2b, name: &str) -> Result<Template, Failure> {
         return Ok(Template::Machine);
     }
     match door.app.control.get_snapshot(name).await {
+        // By its whole id or name: the beginning of one is what a person types.
+        Ok(snapshot) if snapshot.id.to_string() != name && label(&snapshot) != name => {
+            Err(unknown(door, name).await?)
+        }
         Ok(snapshot) => Ok(Template::Snapshot(snapshot.id)),
         Err(problem) if problem.code == Code::NotFound => Err(unknown(door, name).await?),
         Err(problem) => Err(problem.into()),
@@ -82,18 +86,23 @@ pub(super) struct Shown {
 pub(super) async fn list(State(door): State<E2b>) -> Result<Json<Vec<Shown>>, Failure> {
     let machine = shown(BASE.to_owned(), vec![BASE.to_owned(), INTERPRETER.to_owned()], Timestamp::now());
     let of_snapshots = snapshots(&door).await?.into_iter().map(|snapshot| {
-        shown(snapshot.id.to_string(), snapshot.name.iter().map(ToString::to_string).collect(), snapshot.created)
+        shown(
+            snapshot.id.to_string(),
+            snapshot.name.iter().map(ToString::to_string).collect(),
+            snapshot.created,
+        )
     });
     Ok(Json(std::iter::once(machine).chain(of_snapshots).collect()))
 }
 
 fn shown(id: String, names: Vec<String>, made: Timestamp) -> Shown {
+    let Share { cpus, memory, disk } = Share::within(&Limits::default());
     Shown {
         build: id.clone(),
         template: id,
-        cpu_count: processors(),
-        memory: machine_memory(),
-        disk: Defaults::DISK.0 >> 20,
+        cpu_count: cpus,
+        memory,
+        disk,
         public: false,
         aliases: names.clone(),
         names,
@@ -116,10 +125,7 @@ pub(super) struct Alias {
     public: bool,
 }
 
-pub(super) async fn alias(
-    State(door): State<E2b>,
-    Path(name): Path<String>,
-) -> Result<Json<Alias>, Failure> {
+pub(super) async fn alias(State(door): State<E2b>, Path(name): Path<String>) -> Result<Json<Alias>, Failure> {
     let template = match find(&door, &name).await? {
         Template::Machine => BASE.to_owned(),
         Template::Snapshot(id) => id.to_string(),

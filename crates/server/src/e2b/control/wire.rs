@@ -82,6 +82,12 @@ impl NewSandbox {
 }
 
 impl Network {
+    /// The lists as they were given, to be told again; nothing where none was.
+    pub(super) fn noted(&self) -> Option<Value> {
+        let value = serde_json::to_value(self).expect("wire types cannot fail to serialise");
+        Some(value).filter(|value| !is_nothing(value))
+    }
+
     pub(super) fn refuse_unsupported(&self) -> Result<(), Failure> {
         refuse_given(&[
             ("`dnsServers`: names are answered by its own resolver", &self.dns_servers),
@@ -241,16 +247,16 @@ pub(super) enum PauseMode {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Metric {
-    pub(super) timestamp: Timestamp,
-    pub(super) timestamp_unix: i64,
-    pub(super) cpu_count: u64,
-    pub(super) cpu_used_pct: f64,
-    pub(super) mem_used: u64,
-    pub(super) mem_total: u64,
-    pub(super) mem_cache: u64,
-    pub(super) disk_used: u64,
-    pub(super) disk_total: u64,
+pub(in crate::e2b) struct Metric {
+    pub(in crate::e2b) timestamp: Timestamp,
+    pub(in crate::e2b) timestamp_unix: i64,
+    pub(in crate::e2b) cpu_count: u64,
+    pub(in crate::e2b) cpu_used_pct: f64,
+    pub(in crate::e2b) mem_used: u64,
+    pub(in crate::e2b) mem_total: u64,
+    pub(in crate::e2b) mem_cache: u64,
+    pub(in crate::e2b) disk_used: u64,
+    pub(in crate::e2b) disk_total: u64,
 }
 
 #[derive(Debug, Serialize)]

@@ -1,6 +1,10 @@
 //! The daemon that E2B runs inside its sandboxes, answered from outside: commands, files, health, metrics.
 
+mod files;
+mod filesystem;
+mod inside;
 mod process;
+mod surroundings;
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
@@ -14,6 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::E2b;
 use super::connect::{self, Error, ErrorCode};
+use super::failure::Failure;
 use super::meant::Inside;
 
 pub(super) use process::Sessions;
@@ -31,17 +36,49 @@ pub(super) fn routes() -> Router<E2b> {
         .route("/process.Process/SendSignal", post(process::send_signal))
         .route("/process.Process/CloseStdin", post(process::close_stdin))
         .route("/process.Process/Update", post(process::update))
+        .route("/filesystem.Filesystem/Stat", post(filesystem::stat))
+        .route("/filesystem.Filesystem/ListDir", post(filesystem::list_dir))
+        .route("/filesystem.Filesystem/MakeDir", post(filesystem::make_dir))
+        .route("/filesystem.Filesystem/Move", post(filesystem::rename))
+        .route("/filesystem.Filesystem/Remove", post(filesystem::remove))
+        .route("/filesystem.Filesystem/WatchDir", post(filesystem::watch_dir))
+        .route("/filesystem.Filesystem/CreateWatcher", post(filesystem::create_watcher))
+        .route("/filesystem.Filesystem/GetWatcherEvents", post(filesystem::watcher_events))
+        .route("/filesystem.Filesystem/RemoveWatcher", post(filesystem::remove_watcher))
+        .layer(Extension(filesystem::Watchers::default()))
         .layer(middleware::from_fn(guard));
-    Router::new().route("/health", get(health)).merge(guarded).fallback(no_such_route)
+    let told = Router::new()
+        .route("/metrics", get(surroundings::metrics))
+        .route("/envs", get(surroundings::variables))
+        .layer(middleware::from_fn(guard_plainly));
+    Router::new()
+        .route("/health", get(health))
+        // These let in whoever has a signed URL, too.
+        .route("/files", get(files::download).post(files::upload))
+        .merge(guarded)
+        .merge(told)
+        .fallback(no_such_route)
 }
 
 /// Everything but the health of a sandbox asks for its token.
 async fn guard(request: Request, next: Next) -> Response {
-    let has_token = request.extensions().get::<Inside>().is_some_and(|inside| inside.has_token);
-    if has_token {
+    if has_token(&request) {
         return next.run(request).await;
     }
-    Error::new(ErrorCode::Unauthenticated, "missing or wrong access token of the sandbox").into_response()
+    Error::new(ErrorCode::Unauthenticated, NO_TOKEN).into_response()
+}
+
+/// The same for what does not speak the Connect protocol.
+async fn guard_plainly(request: Request, next: Next) -> Response {
+    if has_token(&request) {
+        next.run(request).await
+    } else {
+        Failure::unauthorized(NO_TOKEN).into_response()
+    }
+}
+
+fn has_token(request: &Request) -> bool {
+    request.extensions().get::<Inside>().is_some_and(|inside| inside.has_token)
 }
 
 async fn health(State(_door): State<E2b>, Extension(_running): Extension<Inside>) -> StatusCode {
@@ -57,7 +94,8 @@ fn user(headers: &HeaderMap) -> Result<Option<String>, Error> {
     let Some(value) = headers.get(AUTHORIZATION) else { return Ok(None) };
     let Some(coded) = value.as_bytes().strip_prefix(b"Basic ") else { return Ok(None) };
     let unreadable = || Error::new(ErrorCode::Unauthenticated, "the Authorization header names no user");
-    let plain = STANDARD.decode(coded).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unreadable)?;
+    let plain =
+        STANDARD.decode(coded).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unreadable)?;
     let (name, _) = plain.split_once(':').ok_or_else(unreadable)?;
     Ok((!name.is_empty()).then(|| name.to_owned()))
 }
@@ -74,13 +112,15 @@ fn one<T: serde::Serialize>(answer: Result<T, Error>) -> Response {
 fn streamed<S, T>(answer: Result<S, Error>) -> Response
 where
     S: futures_util::Stream<Item = Result<T, Error>> + Send + 'static,
-    T: serde::Serialize,
+    T: serde::Serialize + 'static,
 {
     match answer {
         Ok(messages) => connect::answer(messages),
         Err(error) => connect::refused(error),
     }
 }
+
+const NO_TOKEN: &str = "missing or wrong access token of the sandbox";
 
 #[cfg(test)]
 mod tests {

@@ -43,6 +43,9 @@ async fn begin(
     let (user, timeout) = (user(request.headers())?, connect::timeout(request.headers()));
     let pause = connect::keepalive(request.headers());
     let StartRequest { process, pty, tag, stdin } = Messages::only(request).await?;
+    if tag.as_ref().is_some_and(|tag| tag.len() > LONGEST_TAG) {
+        return Err(Error::invalid(format!("a tag has at most {LONGEST_TAG} bytes")));
+    }
     if process.cmd.is_empty() {
         return Err(Error::invalid("no command is given"));
     }
@@ -90,20 +93,20 @@ pub(super) async fn list(
     let listed = async {
         let execs = door.app.control.execs(&id.to_string()).await?;
         let running = execs.into_iter().filter(|exec| exec.outcome.is_none());
-        let processes = running.map(|exec| described(&door, id, exec)).collect();
+        let processes = running.map(|exec| described(&door, id, &exec)).collect();
         Ok(ListResponse { processes })
     };
     one(listed.await)
 }
 
 /// As it was started, where it was started through this door; else as far as its sandbox knows.
-fn described(door: &E2b, id: SandboxId, exec: Exec) -> ProcessInfo {
+fn described(door: &E2b, id: SandboxId, exec: &Exec) -> ProcessInfo {
     let session = door.sessions.find(|session| session.sandbox == id && session.exec == exec.id);
     match session {
         Some(session) => {
             ProcessInfo { config: session.config.clone(), pid: session.pid, tag: session.tag.clone() }
         }
-        None => ProcessInfo { pid: exec.pid, config: config_of(&exec), tag: None },
+        None => ProcessInfo { pid: exec.pid, config: config_of(exec), tag: None },
     }
 }
 
@@ -250,7 +253,7 @@ fn no_such(process: &Selector) -> Error {
 
 /// What a session says, and that it is alive where it says nothing for so long.
 fn events(session: &Session, pause: Duration) -> impl Stream<Item = Result<EventMessage, Error>> + use<> {
-    stream::unfold(Some(session.listen()), async move |listening: Option<mpsc::Receiver<Told>>| {
+    stream::unfold(Some(session.listen()), move |listening: Option<mpsc::Receiver<Told>>| async move {
         let mut listening = listening?;
         let told = match tokio::time::timeout(pause, listening.recv()).await {
             Ok(told) => told?,
@@ -261,6 +264,9 @@ fn events(session: &Session, pause: Duration) -> impl Stream<Item = Result<Event
         Some((told.map(|event| EventMessage { event }), rest))
     })
 }
+
+/// It is remembered after its command's end.
+const LONGEST_TAG: usize = 256;
 
 /// The message without fields.
 fn nothing() -> Value {

@@ -130,7 +130,10 @@ impl Session {
 
     pub(super) async fn close_input(&self) -> Result<(), Error> {
         if self.is_terminal {
-            return Err(Error::new(ErrorCode::FailedPrecondition, "a terminal's input is not closed: send it a ctrl-d"));
+            return Err(Error::new(
+                ErrorCode::FailedPrecondition,
+                "a terminal's input is not closed: send it a ctrl-d",
+            ));
         }
         self.say(Typed::EndOfInput).await
     }
@@ -208,7 +211,9 @@ impl Task {
         let coded = |bytes: Bytes| Coded(bytes.to_vec());
         let frame = self.reader.next().await.map_err(|error| broken(&error))?;
         match frame {
-            Some((FrameKind::Stdout, bytes)) if self.session.is_terminal => Ok(Event::Data(Data::Pty(coded(bytes)))),
+            Some((FrameKind::Stdout, bytes)) if self.session.is_terminal => {
+                Ok(Event::Data(Data::Pty(coded(bytes))))
+            }
             Some((FrameKind::Stdout, bytes)) => Ok(Event::Data(Data::Stdout(coded(bytes)))),
             Some((FrameKind::Stderr, bytes)) => Ok(Event::Data(Data::Stderr(coded(bytes)))),
             Some((kind @ FrameKind::Ended, payload)) => {
@@ -219,13 +224,17 @@ impl Task {
                 Err(plain_problem(&typed(kind, &payload).map_err(|error| broken(&error))?).into())
             }
             Some((kind, _)) => Err(broken(&crate::api::relay::Violation::Kind { kind })),
-            None => self.ended(Outcome::SandboxEnded { reason: "its first process closed the conversation".to_owned() }),
+            None => self.ended(Outcome::SandboxEnded {
+                reason: "its first process closed the conversation".to_owned(),
+            }),
         }
     }
 
     fn ended(&self, outcome: Outcome) -> Told {
         match self.hindsight.judge(outcome) {
-            Outcome::TimedOut => Err(Error::new(ErrorCode::DeadlineExceeded, "the command ran longer than its timeout")),
+            Outcome::TimedOut => {
+                Err(Error::new(ErrorCode::DeadlineExceeded, "the command ran longer than its timeout"))
+            }
             // The clients then ask after its health, and find it gone.
             Outcome::SandboxEnded { reason } => Err(Error::new(ErrorCode::Unavailable, reason)),
             outcome => Ok(Event::End(End::of(&outcome))),
