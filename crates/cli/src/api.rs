@@ -24,13 +24,13 @@ use model::snapshot::{
 use model::units::Span;
 use model::verdict::{Verdict, VerifyRequest};
 use model::{Code, ExecId, PromotionId, Sandbox};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use server::api::Listen;
 use server::client::{Client, ClientError};
 use tokio::io::AsyncRead;
 
-pub(crate) use server::api::Health;
-pub(crate) use server::client::{Conversation, Incoming, Outgoing};
+pub(crate) use server::api::{Health, Opening};
+pub(crate) use server::client::{Conversation, Incoming, Outgoing, Spoken};
 
 use crate::args::which::Which;
 use crate::failure::Failure;
@@ -378,6 +378,10 @@ impl Api {
     /// The variables that lead E2B's SDKs to the daemon.
     pub(crate) async fn e2b(&self) -> Result<Vec<Variable>, ClientError> {
         self.client.get("/v1/daemon/e2b").await
+    }
+
+    pub(crate) async fn mcp(&self, opening: &Opening) -> Result<Spoken, ClientError> {
+        self.client.speak_mcp("/v1/mcp", opening).await
     }
 
     /// Returns when the daemon is gone.

@@ -11,6 +11,7 @@ use server::daemon::DaemonError;
 
 use crate::render::words::count;
 use crate::signal::SignalNumber;
+use crate::verbs::mcp::Unfit;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -80,6 +81,14 @@ pub(crate) enum Failure {
     Inside { program: Text, path: Text },
     #[error("the sandbox lists a file whose name is none: {name:?}")]
     ForeignName { name: Text },
+    #[error("cannot tell where your home is")]
+    NoUserHome,
+    #[error("left `{}` as it is", path.display())]
+    ClientConfig { path: PathBuf, snippet: String, source: Box<Unfit> },
+    #[error("this would change `{}`, and nobody is there to confirm it", path.display())]
+    UnconfirmedConfig { path: PathBuf },
+    #[error("`{}` has changed since it was shown; nothing was written", path.display())]
+    ConfigMovedOn { path: PathBuf },
     #[error("cannot make a folder for the demonstration")]
     DemoFolder(#[source] io::Error),
     #[error("cannot start `zeno {line}`")]
@@ -112,6 +121,12 @@ impl Failure {
                 .hint(format!("or, if a path is meant, say so: `zeno diff {sandbox} -- {word}`")),
             Self::NoCandidate { .. } => problem.hint("see which there were: zeno races --json"),
             Self::CopyShape { .. } => problem.hint("zeno cp --help"),
+            Self::NoUserHome => problem.hint("set HOME"),
+            Self::ClientConfig { snippet, .. } => {
+                problem.hint(format!("put this into it by hand:\n{}", snippet.trim_end()))
+            }
+            Self::ConfigMovedOn { .. } => problem.hint("run it again"),
+            Self::UnconfirmedConfig { .. } => problem.hint("pass --yes, or --print to only see it"),
             Self::Client(_) => problem.hint("zeno doctor"),
             _ => problem,
         }
@@ -143,6 +158,8 @@ impl Failure {
             Self::NoHome
             | Self::CopyShape { .. }
             | Self::PromotedAlready
+            | Self::NoUserHome
+            | Self::ClientConfig { .. }
             | Self::Nobody { .. }
             | Self::NoSecret { .. }
             | Self::OtherOrPath { .. } => Code::BadRequest,
@@ -153,7 +170,8 @@ impl Failure {
             {
                 Code::NotFound
             }
-            Self::Unconfirmed { .. } => Code::Refused,
+            Self::Unconfirmed { .. } | Self::UnconfirmedConfig { .. } => Code::Refused,
+            Self::ConfigMovedOn { .. } => Code::Conflict,
             Self::Client(_)
             | Self::Daemon(_)
             | Self::Launcher(_)

@@ -11,6 +11,7 @@ pub mod daemon;
 mod e2b;
 pub mod line;
 pub mod logs;
+mod mcp;
 mod paths;
 
 pub use api::openapi::openapi;
@@ -22,6 +23,10 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub const VERSION_HEADER: &str = "zeno-version";
 /// The protocol a connection is upgraded to for a command's conversation.
 pub const FRAMES_PROTOCOL: &str = "zeno-frames/1";
+/// The protocol a connection is upgraded to for MCP, a message a line.
+pub const MCP_PROTOCOL: &str = "mcp-lines/1";
+/// Bytes of the longest message that is taken there.
+pub const MCP_LONGEST: usize = 8 << 20;
 
 /// Records the failure of something that may fail, such as clean-up.
 fn best_effort<T, E: std::error::Error + 'static>(what: &str, result: Result<T, E>) {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use server::daemon::{AnyError, DaemonError, DaemonOptions, Served, main};
+use server::daemon::{AnyError, DaemonError, DaemonOptions, ListenError, Served, main};
 
 #[test]
 fn a_daemon_that_cannot_be_built_says_why_and_lets_go_of_its_home() {
@@ -15,13 +15,14 @@ fn a_daemon_that_cannot_be_built_says_why_and_lets_go_of_its_home() {
         listen: listen.map(|address| address.parse().unwrap()),
         resolver: None,
         trust: None,
+        allow_promote: false,
         log: None,
     };
     let no_launcher = |_: &std::path::Path| Err::<(), AnyError>("no launcher".into());
     let never = async |(), _| unreachable!("not prepared");
 
     let open_to_all = main(&options(Some("0.0.0.0:0")), no_launcher, never);
-    assert!(matches!(open_to_all, Err(DaemonError::NotLoopback { .. })));
+    assert!(matches!(open_to_all, Err(DaemonError::Listen(ListenError::NotLoopback { .. }))));
     assert!(!home.exists(), "refused before anything was done");
 
     let unprepared = main(&options(None), no_launcher, never);

@@ -44,4 +44,7 @@ pub(crate) struct DaemonRun {
     /// Trust the certificate authorities in this file, too, where connections are inspected
     #[arg(long, value_name = "FILE")]
     pub(crate) trust: Option<PathBuf>,
+    /// Let whoever has the token promote over MCP and HTTP, where nobody can be asked
+    #[arg(long)]
+    pub(crate) allow_promote: bool,
 }

@@ -10,6 +10,7 @@ pub(crate) mod given;
 pub(crate) mod lifecycle;
 pub(crate) mod look;
 pub(crate) mod machine;
+pub(crate) mod mcp;
 pub(crate) mod net;
 pub(crate) mod port;
 pub(crate) mod promote;
@@ -90,6 +91,7 @@ pub(crate) enum Verb {
     Doctor(machine::Doctor),
     Demo(machine::Demo),
     Daemon(daemon::Daemon),
+    Mcp(mcp::Mcp),
     Completions(machine::Completions),
     Openapi(machine::Openapi),
     Version(machine::Version),
@@ -257,6 +259,7 @@ mod tests {
           doctor       Say what this machine can do for sandboxes
           demo         Show what zeno does, with real sandboxes on this machine
           daemon       Look at, start and stop the daemon
+          mcp          Serve sandboxes as tools over MCP, on standard input and output
           completions  Print the completions of a shell
           openapi      Print the OpenAPI document of the HTTP API
           version      Print the version

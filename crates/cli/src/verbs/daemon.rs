@@ -35,6 +35,7 @@ pub(crate) fn run(typed: &DaemonRun, invocation: &Invocation) -> Result<u8, Fail
         listen: typed.listen,
         resolver: typed.resolver,
         trust: typed.trust.clone(),
+        allow_promote: typed.allow_promote,
         log: invocation.environment.log.clone(),
     })?;
     Ok(DONE)

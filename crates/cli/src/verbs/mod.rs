@@ -21,6 +21,7 @@ mod kill;
 mod lifecycle;
 mod list;
 mod logs;
+pub(crate) mod mcp;
 mod net;
 mod openapi;
 mod port;
@@ -93,6 +94,7 @@ pub(crate) async fn call(verb: Verb, invocation: &Invocation) -> Result<u8, Fail
         Verb::Doctor(_) => doctor::doctor(invocation).await,
         Verb::Demo(_) => demo::demo(invocation),
         Verb::Daemon(typed) => daemon::daemon(&typed, invocation).await,
+        Verb::Mcp(typed) => mcp::mcp(&typed, invocation).await,
         Verb::Completions(typed) => completions::completions(&typed),
         Verb::Openapi(_) => openapi::openapi(),
         Verb::Version(_) => version::version(invocation),

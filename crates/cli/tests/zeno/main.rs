@@ -6,6 +6,7 @@
 mod answers;
 mod cp;
 mod daemon;
+mod mcp;
 mod program;
 mod session;
 mod terminal;

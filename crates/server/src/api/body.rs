@@ -13,7 +13,7 @@ use super::refusal::Refusal;
 
 /// A JSON body of bounded size. Any content type will do: curl's default is not JSON's.
 #[derive(Debug)]
-pub(super) struct Input<T>(pub(super) T);
+pub(crate) struct Input<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Input<T> {
     type Rejection = Refusal;

@@ -46,7 +46,7 @@ pub(super) async fn listen(
 ) -> Result<Json<Health>, Refusal> {
     through.must_be_unix()?;
     app.listening.listen(&app, address).await.map_err(Problem::from)?;
-    app.listening.remember().map_err(Problem::from)?;
+    app.listening.remember().await.map_err(Problem::from)?;
     Ok(Json(of(&app)))
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::Request;
@@ -20,7 +21,7 @@ pub enum Door {
     /// Only this user can open the socket.
     Unix,
     /// Anybody on this machine can connect.
-    Tcp { token: Token },
+    Tcp { token: Token, address: SocketAddr },
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -50,14 +51,14 @@ impl fmt::Debug for Token {
 
 /// The door that a request came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Through {
+pub(crate) enum Through {
     Unix,
     Tcp,
 }
 
 impl Through {
     /// Some things are for whoever owns the daemon alone.
-    pub(super) fn must_be_unix(self) -> Result<(), Problem> {
+    pub(crate) fn must_be_unix(self) -> Result<(), Problem> {
         match self {
             Self::Unix => Ok(()),
             Self::Tcp => Err(Problem::new(Code::Forbidden, "this is done over the Unix socket only")),
@@ -91,7 +92,7 @@ pub(super) async fn guard(door: Arc<Door>, mut request: Request, next: Next) -> 
 }
 
 fn admit(door: &Door, request: &Request) -> Result<(), Problem> {
-    let Door::Tcp { token } = door else { return Ok(()) };
+    let Door::Tcp { token, .. } = door else { return Ok(()) };
     admit_local(request)?;
     if request.uri().path() == OPEN_PATH {
         return Ok(());
@@ -107,29 +108,46 @@ fn admit(door: &Door, request: &Request) -> Result<(), Problem> {
 
 /// Is it a request that no page from elsewhere can have been talked into?
 pub(crate) fn admit_local(request: &Request) -> Result<(), Problem> {
-    admit_from(request, is_local)
+    admit_from(request, is_local, |_host, origin| is_local_origin(origin))
 }
 
 /// The same of one whose Host may also be a name below `localhost`, where each sandbox has its own.
 pub(crate) fn admit_below(request: &Request) -> Result<(), Problem> {
-    admit_from(request, |host| is_local(host) || host.split_once('.').is_some_and(|(_, above)| is_local(above)))
+    admit_from(request, is_below, |_host, origin| is_local_origin(origin))
 }
 
-fn admit_from(request: &Request, is_ours: impl Fn(&str) -> bool) -> Result<(), Problem> {
+/// The same of one that goes to a service which the Host names: pages of exactly that service may ask it, too.
+pub(crate) fn admit_own(request: &Request) -> Result<(), Problem> {
+    admit_from(request, is_below, |host, origin| is_local_origin(origin) || is_of(host, origin))
+}
+
+fn admit_from(
+    request: &Request,
+    is_ours: impl Fn(&str) -> bool,
+    may_ask: impl Fn(&str, &str) -> bool,
+) -> Result<(), Problem> {
     // A page that made its own name resolve to this machine sends that name as Host; a page from
     // elsewhere sends its Origin.
     let host =
         only(request.headers(), &HOST)?.or_else(|| request.uri().authority().map(|host| host.as_str()));
-    if !host.is_some_and(is_ours) {
+    let Some(host) = host.filter(|host| is_ours(host)) else {
         return Err(Problem::new(Code::Forbidden, "the Host header does not name this machine")
             .hint("use http://localhost:PORT, http://127.0.0.1:PORT or http://[::1]:PORT"));
-    }
+    };
     match only(request.headers(), &ORIGIN)? {
-        Some(origin) if !is_local_origin(origin) => {
+        Some(origin) if !may_ask(host, origin) => {
             Err(Problem::new(Code::Forbidden, "requests from other sites are refused"))
         }
         Some(_) | None => Ok(()),
     }
+}
+
+fn is_below(host: &str) -> bool {
+    is_local(host) || host.split_once('.').is_some_and(|(_, above)| is_local(above))
+}
+
+fn is_of(host: &str, origin: &str) -> bool {
+    origin.strip_prefix("http://").is_some_and(|own| own.eq_ignore_ascii_case(host))
 }
 
 /// A header that may come once at most: of two, another reader might believe the other one.
@@ -163,7 +181,8 @@ fn is_local(authority: &str) -> bool {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,
     };
-    host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost") || bare.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// The one route that asks for no token.
@@ -200,5 +219,19 @@ mod tests {
         {
             assert!(!is_local_origin(foreign), "{foreign}");
         }
+    }
+
+    #[test]
+    fn a_page_may_ask_where_it_came_from() {
+        let asked = |host: &str, origin: &str| {
+            let request = Request::builder().header(HOST, host).header(ORIGIN, origin);
+            admit_own(&request.body(axum::body::Body::empty()).unwrap()).is_ok()
+        };
+        assert!(asked("3000-x.localhost:80", "http://3000-x.localhost:80"));
+        assert!(asked("3000-x.localhost:80", "http://localhost:5173"));
+        for other in ["http://3000-y.localhost:80", "http://3001-x.localhost:80", "http://evil.com", "null"] {
+            assert!(!asked("3000-x.localhost:80", other), "{other}");
+        }
+        assert!(!asked("evil.com", "http://evil.com"));
     }
 }

@@ -109,7 +109,7 @@ pub(super) async fn signal(
 }
 
 /// What init says first of a command nobody stays to watch.
-pub(super) async fn started(init: UnixStream) -> Result<Exec, Problem> {
+pub(crate) async fn started(init: UnixStream) -> Result<Exec, Problem> {
     let internal = |error: &dyn std::error::Error| Problem::from_error(Code::Internal, error);
     let first = FrameReader::new(init).next().await.map_err(|error| internal(&error))?;
     match first {
@@ -126,7 +126,7 @@ pub(super) async fn started(init: UnixStream) -> Result<Exec, Problem> {
     }
 }
 
-fn not_started(outcome: Outcome) -> Problem {
+pub(crate) fn not_started(outcome: Outcome) -> Problem {
     let problem = Problem::new(Code::BadRequest, "the command did not start");
     match outcome {
         Outcome::NotStarted { code: 127, reason } => Problem::new(Code::ProgramNotFound, reason),

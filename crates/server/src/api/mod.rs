@@ -6,8 +6,8 @@ mod daemon;
 mod diff;
 pub(crate) mod door;
 mod events;
-mod execs;
-mod files;
+pub(crate) mod execs;
+pub(crate) mod files;
 mod live;
 mod log;
 mod net;
@@ -42,16 +42,20 @@ use model::{Code, Problem};
 use tokio::sync::watch;
 use xray::Gateway;
 
+pub use crate::mcp::Opening;
+pub(crate) use body::Input;
 pub use daemon::{Health, Listen};
+pub(crate) use door::Through;
 pub use door::{Door, Token};
 pub use execs::SignalRequest;
+pub(crate) use peer::{NoPeer, ToMcp, taken};
+pub(crate) use refusal::Refusal;
 pub use sandboxes::Extend;
 pub use snapshots::Collect;
 pub(crate) use wire::Wire;
 
-use refusal::Refusal;
-
 use crate::daemon::Listening;
+use crate::mcp;
 
 /// What the handlers work on.
 #[derive(Clone, Debug)]
@@ -62,6 +66,8 @@ pub struct App {
     pub doctor: Arc<Report>,
     pub stop: Stop,
     pub listening: Listening,
+    /// Who comes in over MCP and HTTP may promote, although nobody can be asked there.
+    pub allow_promote: bool,
 }
 
 /// The wish that the daemon end. Streams that would go on for ever watch it.
@@ -88,7 +94,11 @@ impl Stop {
 
 /// The whole API as seen through `door`.
 pub fn router(app: App, door: Door) -> Router {
-    behind(door, routes().with_state(app))
+    let routes = match &door {
+        Door::Unix => routes(),
+        Door::Tcp { address, .. } => routes().route(mcp::PATH, mcp::service(app.clone(), *address)),
+    };
+    behind(door, routes.with_state(app))
 }
 
 fn routes() -> Router<App> {
@@ -102,6 +112,11 @@ fn behind(door: Door, router: Router) -> Router {
         .fallback(no_such_route)
         .layer(middleware::from_fn(move |request, next| door::guard(Arc::clone(&door), request, next)))
         .layer(middleware::from_fn(finish))
+}
+
+/// A problem as a response, for who has no handler of ours.
+pub(crate) fn refused(problem: Problem) -> Response {
+    Refusal::from(problem).into_response()
 }
 
 async fn no_such_route(request: Request) -> Refusal {

@@ -36,15 +36,42 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        if !has_token(&parts.headers, &CONNECTION, "upgrade")
-            || !has_token(&parts.headers, &UPGRADE, crate::FRAMES_PROTOCOL)
-        {
-            return Ok(Self::Lines);
-        }
-        match parts.extensions.remove::<OnUpgrade>() {
-            Some(upgrade) => Ok(Self::Frames(upgrade)),
-            None => Err(Refusal::bad_request("this connection cannot be upgraded")),
-        }
+        Ok(upgrade_to(parts, crate::FRAMES_PROTOCOL)?.map_or(Self::Lines, Self::Frames))
+    }
+}
+
+/// The wish that this connection speak MCP from now on.
+#[derive(Debug)]
+pub(crate) struct ToMcp(pub(crate) OnUpgrade);
+
+impl<S: Send + Sync> FromRequestParts<S> for ToMcp {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        let protocol = crate::MCP_PROTOCOL;
+        let missing =
+            || Refusal::bad_request(format!("this is answered after an upgrade to `{protocol}` only"));
+        upgrade_to(parts, protocol)?.map(Self).ok_or_else(missing)
+    }
+}
+
+/// The connection, if it is to speak this from now on.
+fn upgrade_to(parts: &mut Parts, protocol: &str) -> Result<Option<OnUpgrade>, Refusal> {
+    if !has_token(&parts.headers, &CONNECTION, "upgrade") || !has_token(&parts.headers, &UPGRADE, protocol) {
+        return Ok(None);
+    }
+    match parts.extensions.remove::<OnUpgrade>() {
+        Some(upgrade) => Ok(Some(upgrade)),
+        None => Err(Refusal::bad_request("this connection cannot be upgraded")),
+    }
+}
+
+/// A connection that was upgraded, and what has been read of it already.
+pub(crate) async fn taken(upgrade: OnUpgrade) -> Result<(Wire, Bytes), NoPeer> {
+    let upgraded = upgrade.await.map_err(NoPeer::Upgrade)?;
+    match upgraded.downcast::<TokioIo<Wire>>() {
+        Ok(parts) => Ok((parts.io.into_inner(), parts.read_buf)),
+        Err(_foreign) => Err(NoPeer::Foreign),
     }
 }
 
@@ -86,12 +113,10 @@ impl Pending {
             Self::Frames(upgrade) => upgrade,
             Self::Lines(sender) => return Ok((Out::Lines(sender.clone()), Incoming::Lines(sender))),
         };
-        let upgraded = upgrade.await.map_err(NoPeer::Upgrade)?;
-        let Ok(parts) = upgraded.downcast::<TokioIo<Wire>>() else { return Err(NoPeer::Foreign) };
-        let wire = parts.io.into_inner();
+        let (wire, already) = taken(upgrade).await?;
         let hangup = wire.as_fd().try_clone_to_owned().map_err(NoPeer::Clone)?;
         let (read, write) = tokio::io::split(wire);
-        let reader = FrameReader::after(read, parts.read_buf);
+        let reader = FrameReader::after(read, already);
         Ok((Out::Frames(FrameWriter::new(write)), Incoming::Frames { reader, hangup }))
     }
 }
@@ -173,7 +198,7 @@ impl Message {
 
 /// The caller could not be reached after it had been answered.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoPeer {
+pub(crate) enum NoPeer {
     #[error("the connection was not upgraded")]
     Upgrade(#[source] hyper::Error),
     #[error("the connection is of a kind this server does not make")]

@@ -8,7 +8,7 @@ use model::{Code, Problem};
 
 /// What a handler answers when it cannot do what was asked.
 #[derive(Debug)]
-pub(super) struct Refusal(pub(super) Box<Problem>);
+pub(crate) struct Refusal(pub(crate) Box<Problem>);
 
 impl Refusal {
     pub(super) fn bad_request(detail: impl Into<String>) -> Self {

@@ -94,7 +94,7 @@ async fn outwards(
 }
 
 /// Nobody wanted to lose what a command wrote that was not done.
-fn worth_keeping(outcome: &Outcome) -> Keep {
+pub(crate) fn worth_keeping(outcome: &Outcome) -> Keep {
     match outcome {
         Outcome::TimedOut => Keep::Because(SnapshotReason::Timeout),
         Outcome::OutOfMemory { .. } => Keep::Because(SnapshotReason::OutOfMemory),

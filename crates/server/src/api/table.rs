@@ -54,6 +54,14 @@ fn of_daemon() -> Vec<Route> {
         Route::new(Post, "/v1/daemon/listen", "Be reached over TCP, too, on loopback", daemon::listen)
             .takes::<daemon::Listen>()
             .answers::<daemon::Health>(OK),
+        Route::new(
+            Post,
+            "/v1/mcp",
+            "Speak MCP on this connection, a message a line; only over the Unix socket",
+            crate::mcp::speak,
+        )
+        .takes::<crate::mcp::Opening>()
+        .answers_nothing(StatusCode::SWITCHING_PROTOCOLS),
         Route::new(Get, "/v1/daemon/e2b", "The variables that lead E2B's SDKs here", daemon::e2b)
             .answers::<Vec<Variable>>(OK),
         Route::new(Post, "/v1/daemon/stop", "End the daemon; sandboxes go on", daemon::stop)

@@ -1,10 +1,12 @@
 //! A command's conversation, seen from the client.
 
+use std::io::Cursor;
+
 use bytes::Bytes;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use model::exec::FrameKind;
-use tokio::io::{ReadHalf, WriteHalf};
+use tokio::io::{AsyncReadExt, Chain, ReadHalf, WriteHalf};
 use tokio::net::UnixStream;
 
 use super::ClientError;
@@ -23,15 +25,35 @@ pub struct Incoming(FrameReader<ReadHalf<UnixStream>>);
 #[derive(Debug)]
 pub struct Outgoing(FrameWriter<WriteHalf<UnixStream>>);
 
+/// Both directions of a connection whose bytes are the caller's own business.
+#[derive(Debug)]
+pub struct Spoken {
+    pub reader: Chain<Cursor<Bytes>, ReadHalf<UnixStream>>,
+    pub writer: WriteHalf<UnixStream>,
+}
+
+impl Spoken {
+    pub(super) fn new(upgraded: Upgraded) -> Result<Self, ClientError> {
+        let (stream, already) = taken(upgraded)?;
+        let (read, writer) = tokio::io::split(stream);
+        Ok(Self { reader: Cursor::new(already).chain(read), writer })
+    }
+}
+
+fn taken(upgraded: Upgraded) -> Result<(UnixStream, Bytes), ClientError> {
+    match upgraded.downcast::<TokioIo<UnixStream>>() {
+        Ok(parts) => Ok((parts.io.into_inner(), parts.read_buf)),
+        Err(_foreign) => Err(ClientError::ForeignUpgrade),
+    }
+}
+
 impl Conversation {
     pub(super) fn new(upgraded: Upgraded) -> Result<Self, ClientError> {
-        let Ok(parts) = upgraded.downcast::<TokioIo<UnixStream>>() else {
-            return Err(ClientError::ForeignUpgrade);
-        };
+        let (stream, already) = taken(upgraded)?;
         // Not `into_split`: dropping one of those halves closes its direction, and a client that has nothing
         // more to say would seem to have left.
-        let (read, write) = tokio::io::split(parts.io.into_inner());
-        let incoming = Incoming(FrameReader::after(read, parts.read_buf));
+        let (read, write) = tokio::io::split(stream);
+        let incoming = Incoming(FrameReader::after(read, already));
         Ok(Self { incoming, outgoing: Outgoing(FrameWriter::new(write)) })
     }
 

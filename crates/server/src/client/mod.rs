@@ -15,6 +15,7 @@ use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
 use hyper::body::{Frame, Incoming as IncomingBody};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, UPGRADE};
+use hyper::upgrade::Upgraded;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use model::{Code, Problem};
@@ -23,7 +24,7 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::UnixStream;
 
-pub use conversation::{Conversation, Incoming, Outgoing};
+pub use conversation::{Conversation, Incoming, Outgoing, Spoken};
 pub use error::ClientError;
 
 /// A connection to the daemon of one home.
@@ -123,17 +124,32 @@ impl Client {
         self.upgrade(Method::GET, path, empty()).await
     }
 
+    /// A connection that speaks MCP from now on, a message a line.
+    pub async fn speak_mcp<B: Serialize>(&self, path: &str, body: &B) -> Result<Spoken, ClientError> {
+        Spoken::new(self.switch(Method::POST, path, json(body)?, crate::MCP_PROTOCOL).await?)
+    }
+
     async fn upgrade(&self, method: Method, path: &str, body: Body) -> Result<Conversation, ClientError> {
+        Conversation::new(self.switch(method, path, body, crate::FRAMES_PROTOCOL).await?)
+    }
+
+    async fn switch(
+        &self,
+        method: Method,
+        path: &str,
+        body: Body,
+        protocol: &'static str,
+    ) -> Result<Upgraded, ClientError> {
         let headers = HeaderMap::from_iter([
             (CONNECTION, HeaderValue::from_static("upgrade")),
-            (UPGRADE, HeaderValue::from_static(crate::FRAMES_PROTOCOL)),
+            (UPGRADE, HeaderValue::from_static(protocol)),
         ]);
         let (response, _) = self.send(method, path, body, headers).await?;
         let response = checked(response).await?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(ClientError::NotUpgraded { status: response.status() });
         }
-        Conversation::new(hyper::upgrade::on(response).await.map_err(ClientError::Receive)?)
+        hyper::upgrade::on(response).await.map_err(ClientError::Receive)
     }
 
     async fn call<T: DeserializeOwned>(

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::home::{self, HomeError};
 use super::serve::Listener;
 use crate::api::{App, Door, Token, router};
-use crate::e2b::{self, E2b};
+use crate::e2b::{self, E2b, Interpreters};
 use crate::paths;
 
 /// Cheap to clone.
@@ -26,17 +26,20 @@ pub struct Listening(Arc<Inner>);
 struct Inner {
     home: PathBuf,
     open: Mutex<Vec<SocketAddr>>,
+    /// Where an earlier daemon listened and this one could not.
+    missed: Mutex<Vec<SocketAddr>>,
     /// Whoever opens one holds this, so that two do not open the same.
     opening: tokio::sync::Mutex<()>,
     accept: mpsc::Sender<(Listener, Router)>,
+    interpreters: Interpreters,
 }
 
 impl Listening {
     /// And where what is opened arrives, to be served.
     pub(super) fn new(home: PathBuf) -> (Self, mpsc::Receiver<(Listener, Router)>) {
         let (accept, arriving) = mpsc::channel(1);
-        let (open, opening) = Default::default();
-        (Self(Arc::new(Inner { home, open, opening, accept })), arriving)
+        let (open, missed, opening, interpreters) = Default::default();
+        (Self(Arc::new(Inner { home, open, missed, opening, accept, interpreters })), arriving)
     }
 
     /// Where it can be reached now.
@@ -56,15 +59,18 @@ impl Listening {
             return Err(ListenError::NotLoopback { address });
         }
         let _turn = self.0.opening.lock().await;
-        if self.open().contains(&address) {
-            return Ok(address);
+        let is_it =
+            |open: &SocketAddr| *open == address || (address.port() == 0 && open.ip() == address.ip());
+        if let Some(open) = self.open().iter().copied().find(is_it) {
+            return Ok(open);
         }
         let at = |source| ListenError::Listen { address, source };
         let token = self.token()?;
         let listener = TcpListener::bind(address).await.map_err(at)?;
         let address = listener.local_addr().map_err(at)?;
-        let native = router(app.clone(), Door::Tcp { token: token.clone() });
-        let router = e2b::before(native, E2b::new(app.clone(), &token, address.port()));
+        let native = router(app.clone(), Door::Tcp { token: token.clone(), address });
+        let door = E2b::new(app.clone(), &token, address.port(), self.0.interpreters.clone());
+        let router = e2b::before(native, door);
         self.0.accept.send((Listener::Tcp(listener), router)).await.map_err(|_ended| ListenError::Ending)?;
         self.open().push(address);
         tracing::info!(%address, "listening");
@@ -76,14 +82,17 @@ impl Listening {
         for address in self.remembered() {
             if let Err(error) = self.listen(app, address).await {
                 tracing::warn!(%address, error = &error as &dyn std::error::Error, "not listening there again");
+                self.missed().push(address);
             }
         }
     }
 
-    /// Writes down where it can be reached, for the next daemon.
-    pub fn remember(&self) -> Result<(), ListenError> {
+    /// Writes down where it can be reached, for the next daemon. What was taken by somebody else this time may be free then.
+    pub async fn remember(&self) -> Result<(), ListenError> {
+        let _turn = self.0.opening.lock().await;
         let (path, new) = (paths::listen(&self.0.home), self.0.home.join("listen.new"));
-        let text: String = self.addresses().iter().map(|address| format!("{address}\n")).collect();
+        let (open, missed) = (self.addresses(), self.missed().clone());
+        let text: String = open.iter().chain(&missed).map(|address| format!("{address}\n")).collect();
         let written = fs::File::create(&new)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .and_then(|()| fs::rename(&new, &path));
@@ -99,6 +108,10 @@ impl Listening {
                 Vec::new()
             }
         }
+    }
+
+    fn missed(&self) -> MutexGuard<'_, Vec<SocketAddr>> {
+        self.0.missed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<SocketAddr>> {
@@ -135,7 +148,8 @@ impl From<ListenError> for Problem {
                 Self::from_error(Code::BadRequest, &error).hint("zeno daemon --listen 127.0.0.1:7070")
             }
             ListenError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                Self::from_error(Code::NotReady, &error).hint("zeno daemon --listen 127.0.0.1:0 takes any port that is free")
+                Self::from_error(Code::NotReady, &error)
+                    .hint("zeno daemon --listen 127.0.0.1:0 takes any port that is free")
             }
             ListenError::Listen { .. } | ListenError::Ending => Self::from_error(Code::NotReady, &error),
             ListenError::Remember { .. } | ListenError::Home(_) => Self::from_error(Code::Internal, &error),

@@ -12,7 +12,8 @@ use crate::paths;
 
 /// Sends what the process logs to `daemon.log`.
 pub(super) fn start(home: &Path, filter: Option<&str>) -> Result<(), HomeError> {
-    let filter = filter.unwrap_or("info");
+    // Beginning and end of each MCP connection are no news.
+    let filter = filter.unwrap_or("info,rmcp=warn");
     let filter = EnvFilter::try_new(filter)
         .map_err(|source| HomeError::LogFilter { filter: filter.to_owned(), source })?;
     let path = paths::log(home);

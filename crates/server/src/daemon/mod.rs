@@ -36,6 +36,8 @@ pub struct DaemonOptions {
     pub resolver: Option<SocketAddr>,
     /// Certificate authorities that the gateway trusts beside this machine's own.
     pub trust: Option<PathBuf>,
+    /// Who comes in over MCP and HTTP may promote, although nobody can be asked there.
+    pub allow_promote: bool,
     /// Filter of the log, for example `debug` or `control=trace`; `info` if absent.
     pub log: Option<String>,
 }
@@ -115,17 +117,18 @@ where
         doctor,
         stop: stop.clone(),
         listening: listening.clone(),
+        allow_promote: options.allow_promote,
     };
     if let Some(address) = options.listen {
         listening.listen(&app, address).await?;
     }
-    listening.listen_again(&app).await;
     // Last, because a client that finds the socket expects an answer.
     let socket = home::Socket::bind(lock)?;
-    let unix = (serve::Listener::Unix(socket.listener), router(app, Door::Unix));
+    let unix = (serve::Listener::Unix(socket.listener), router(app.clone(), Door::Unix));
     tracing::info!(version = crate::VERSION, pid = std::process::id(), "ready");
 
-    serve::until_stopped(unix, arriving, &stop).await;
+    // Each waits to be served before the next one is opened.
+    tokio::join!(serve::until_stopped(unix, arriving, &stop), listening.listen_again(&app));
     socket.name.remove();
     control.shutdown().await;
     tracing::info!("ended");
