@@ -11,6 +11,7 @@ mod packages;
 mod process;
 mod program;
 mod rig;
+mod sdks;
 mod soak;
 mod test;
 

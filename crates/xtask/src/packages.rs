@@ -50,13 +50,19 @@ pub(crate) fn ensure(needs: &[Need], consent: Consent) -> Result<(), NeedsError>
     } else {
         return Err(NeedsError::NotRoot { by_hand });
     };
-    if consent == Consent::Ask && !agreed(&by_hand)? {
-        return Err(NeedsError::Declined { by_hand });
-    }
+    consented(consent, &by_hand)?;
     process::run(&mut apt(prefix, &["update", "-qq"])).map_err(NeedsError::Install)?;
     let install: Vec<&str> =
         ["install", "-y", "-qq", "--no-install-recommends"].into_iter().chain(packages).collect();
     process::run(&mut apt(prefix, &install)).map_err(NeedsError::Install)
+}
+
+/// Asks whether this may be run, where there is somebody to ask.
+pub(crate) fn consented(consent: Consent, by_hand: &str) -> Result<(), NeedsError> {
+    if consent == Consent::Ask && !agreed(by_hand)? {
+        return Err(NeedsError::Declined { by_hand: by_hand.to_owned() });
+    }
+    Ok(())
 }
 
 fn packages(missing: &[&Need]) -> Vec<&'static str> {

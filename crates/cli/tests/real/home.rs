@@ -75,7 +75,7 @@ impl Home {
     }
 
     /// The same for any program.
-    fn prepared(&self, program: impl AsRef<OsStr>) -> Command {
+    pub(crate) fn prepared(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()

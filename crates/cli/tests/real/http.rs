@@ -58,8 +58,8 @@ impl<S: Read + Write> Connection<S> {
             request += &format!("{name}: {value}\r\n");
         }
         let stream = self.stream.get_mut();
-        stream.write_all(format!("{request}\r\n").as_bytes()).unwrap();
-        stream.write_all(body).unwrap();
+        // In one piece: a server that refuses by the head alone may close before the body comes.
+        stream.write_all(&[request.as_bytes(), b"\r\n", body].concat()).unwrap();
         let status = self.line();
         let status = status.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
         let mut headers = Vec::new();

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 #![expect(clippy::print_stderr, reason = "a test that failed shows what the daemon said, in its helpers too")]
 
+mod account;
 mod actor;
 mod api;
 mod attach;
@@ -15,6 +16,7 @@ mod daemon;
 mod demo;
 mod diff;
 mod doctor;
+mod e2b;
 mod exec;
 mod files;
 mod fixes;
@@ -27,6 +29,7 @@ mod killed;
 mod lifecycle;
 mod limits;
 mod masked;
+mod mcp;
 mod net;
 mod power;
 mod promote;

@@ -15,6 +15,7 @@ use tally::Tally;
 use user::{Staged, UserError};
 
 use crate::packages::{self, Consent, Need, NeedsError};
+use crate::sdks::{Sdks, SdksError};
 
 /// Every program the tests start that is not ours.
 const NEEDS: &[Need] = &[
@@ -39,7 +40,7 @@ const NEEDS: &[Need] = &[
     Need { program: "openssl", package: "openssl", why: "certificates of servers that sandboxes reach" },
     Need { program: "node", package: "nodejs", why: "a client through the gateway" },
     Need { program: "npm", package: "npm", why: "installs from inside a sandbox" },
-    Need { program: "pip3", package: "python3-pip", why: "installs from inside a sandbox" },
+    Need { program: "pip3", package: "python3-pip", why: "installs from inside a sandbox, and E2B's SDK" },
     Need { program: "javac", package: "default-jdk-headless", why: "a client through the gateway" },
     Need { program: "go", package: "golang-go", why: "a client through the gateway" },
     Need { program: "nghttpd", package: "nghttp2-server", why: "HTTP/2 through the gateway" },
@@ -68,10 +69,14 @@ pub(crate) struct Args {
 
 pub(crate) fn test(args: &Args) -> Result<(), TestError> {
     let environment = Environment::read();
-    packages::ensure(NEEDS, Consent::of(args.yes))?;
+    let consent = Consent::of(args.yes);
+    packages::ensure(NEEDS, consent)?;
+    // The other suites speak to no door.
+    let uses_sdks = args.suite.as_deref().is_none_or(|suite| suite == "real");
+    let sdks = if uses_sdks { Some(Sdks::ensure(consent)?) } else { None };
 
     let is_root = rustix::process::geteuid().is_root();
-    let suite = Suite::build(args.only.clone(), args.suite.as_deref())?;
+    let suite = Suite::build(args.only.clone(), args.suite.as_deref(), sdks)?;
     let mut tally = Tally::default();
     println!("== the suite as {}", if is_root { "root" } else { "yourself" });
     suite.run_here(is_root, &mut tally)?;
@@ -116,6 +121,8 @@ fn as_ordinary_user(suite: &Suite, tally: &mut Tally) -> Result<(), TestError> {
 pub(crate) enum TestError {
     #[error(transparent)]
     Needs(#[from] NeedsError),
+    #[error(transparent)]
+    Sdks(#[from] SdksError),
     #[error(transparent)]
     Suite(#[from] SuiteError),
     #[error(transparent)]

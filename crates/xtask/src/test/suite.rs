@@ -11,6 +11,7 @@ use super::tally::Tally;
 use crate::files;
 use crate::process::{self, ProcessError};
 use crate::program::{self, Artifact, ProgramError};
+use crate::sdks::Sdks;
 
 /// Tells the tests whether limits are to be enforced (`usable`) or refused (`none`) in this form of the suite.
 pub(super) const CGROUPS: &str = "ZENO_TEST_CGROUPS";
@@ -21,6 +22,8 @@ pub(super) struct Suite {
     /// The program under test.
     pub(super) zeno: PathBuf,
     pub(super) only: Option<String>,
+    /// The clients of others, where tests of this selection use them.
+    pub(super) sdks: Option<Sdks>,
     /// What cargo is to build and run.
     selection: Vec<String>,
 }
@@ -34,7 +37,11 @@ pub(super) struct TestBinary {
 
 impl Suite {
     /// All tests, or those of one file among the program's own.
-    pub(super) fn build(only: Option<String>, suite: Option<&str>) -> Result<Self, SuiteError> {
+    pub(super) fn build(
+        only: Option<String>,
+        suite: Option<&str>,
+        sdks: Option<Sdks>,
+    ) -> Result<Self, SuiteError> {
         let zeno = program::zeno(&["--workspace"])?;
         let selection = match suite {
             Some(suite) => ["--package", "cli", "--test", suite].map(str::to_owned).to_vec(),
@@ -43,7 +50,7 @@ impl Suite {
         let words = ["test", "--no-run"].into_iter().chain(selection.iter().map(String::as_str));
         let built = program::built(&words.collect::<Vec<_>>())?;
         let binaries = built.into_iter().map(test_binary).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { binaries: binaries.into_iter().flatten().collect(), zeno, only, selection })
+        Ok(Self { binaries: binaries.into_iter().flatten().collect(), zeno, only, sdks, selection })
     }
 
     /// As the caller, with nextest if it is there.
@@ -79,6 +86,7 @@ impl Suite {
                 if is_root {
                     command.env(CGROUPS, "usable");
                 }
+                command.envs(self.sdks.iter().flat_map(Sdks::variables));
                 command.env("ZENO_BIN", &self.zeno).env("INSTA_UPDATE", "no")
             },
             tally,

@@ -16,6 +16,7 @@ use super::suite::{self, CGROUPS, Suite, SuiteError};
 use super::tally::Tally;
 use crate::files::{self, FileError};
 use crate::process::{self, ProcessError};
+use crate::sdks::{Sdks, SdksError};
 
 const NAME: &str = "zeno-ci";
 
@@ -54,6 +55,7 @@ fn look_up() -> Result<Option<User>, UserError> {
 pub(super) struct Staged {
     folder: TempDir,
     zeno: PathBuf,
+    sdks: Option<Sdks>,
 }
 
 impl Staged {
@@ -66,7 +68,9 @@ impl Staged {
         copy_checkout(&folder.path().join("checkout"))?;
         let zeno = folder.path().join("zeno");
         files::copy(&suite.zeno, &zeno)?;
-        let staged = Self { folder, zeno };
+        let copy = |sdks: &Sdks| sdks.copy_to(&folder.path().join("sdks"));
+        let sdks = suite.sdks.as_ref().map(copy).transpose()?;
+        let staged = Self { folder, zeno, sdks };
         staged.copy_toolchain()?;
         for binary in &suite.binaries {
             files::copy(&binary.executable, &staged.copy_of(&binary.executable))?;
@@ -128,6 +132,8 @@ impl Staged {
         ];
         words.extend(["--reset-env".to_owned(), "env".to_owned()]);
         words.extend(variables.map(|(name, value)| format!("{name}={value}")));
+        let sdks = self.sdks.iter().flat_map(Sdks::variables);
+        words.extend(sdks.map(|(name, path)| format!("{name}={}", path.display())));
         words.push(executable.display().to_string());
         words.push("--show-output".to_owned());
         words
@@ -191,6 +197,8 @@ pub(crate) enum UserError {
     File(#[from] FileError),
     #[error(transparent)]
     Process(#[from] ProcessError),
+    #[error(transparent)]
+    Sdks(#[from] SdksError),
     #[error(transparent)]
     Suite(#[from] SuiteError),
     #[error("useradd succeeded, but {NAME} is not in /etc/passwd")]

@@ -7,6 +7,7 @@ mod across;
 mod answers;
 mod bypass;
 mod clients;
+mod e2b;
 mod given;
 mod hosts_file;
 mod inspect;

@@ -164,7 +164,19 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
 fn inside(stage: &Stage, service: Service) -> Result<Client, BenchError> {
     let (net, port) = (format!("allow:host:{}", service.port), service.port.to_string());
     let mut command = stage.zeno.command();
-    command.args(["run", "-i", "--no-workspace", "--net", &net, "--", "python3", "-c", CLIENT, "host", &port]);
+    command.args([
+        "run",
+        "-i",
+        "--no-workspace",
+        "--net",
+        &net,
+        "--",
+        "python3",
+        "-c",
+        CLIENT,
+        "host",
+        &port,
+    ]);
     Client::start(command)
 }
 

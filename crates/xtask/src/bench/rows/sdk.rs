@@ -1,6 +1,6 @@
 //! From nothing to the end of a first command: E2B's SDK beside the native API, both over loopback from one Python.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::client::Client;
@@ -8,8 +8,10 @@ use super::contenders;
 use crate::bench::report::{Contender, Row, Unit};
 use crate::bench::sample::{Lane, interleave};
 use crate::bench::{Bench, BenchError};
+use crate::packages::Consent;
 use crate::process;
 use crate::rig::Stage;
+use crate::sdks::Sdks;
 
 const NAME: &str = "sdk";
 const CLIENT: &str = include_str!("sdk.py");
@@ -26,8 +28,8 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         bars: Vec::new(),
         notes,
     };
-    let python = match python_with_sdk(stage.scratch.path()) {
-        Ok(python) => python,
+    let python = match Sdks::ensure(Consent::Given) {
+        Ok(sdks) => sdks.python(),
         Err(error) => {
             let absent = Contender::Absent { label: "E2B's SDK".to_owned(), why: crate::chain(&error) };
             return Ok(vec![row(vec![absent], Vec::new())]);
@@ -53,15 +55,6 @@ pub(super) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         "one client in Python for both, over TCP on loopback; the client takes the time".to_owned(),
     ];
     Ok(vec![row(contenders(&series, &[]), notes)])
-}
-
-/// An environment of its own, thrown away with the folder.
-fn python_with_sdk(folder: &Path) -> Result<PathBuf, BenchError> {
-    let environment = folder.join("python");
-    process::quietly(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-    let python = environment.join("bin/python");
-    process::quietly(Command::new(&python).args(["-m", "pip", "install", "--quiet", "e2b"]))?;
-    Ok(python)
 }
 
 fn client(stage: &Stage, python: &Path) -> Result<Command, BenchError> {
