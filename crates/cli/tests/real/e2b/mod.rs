@@ -59,7 +59,11 @@ pub(crate) fn led(home: &Home, client: Client, script: &str, words: &[&str]) -> 
     let folder = scripts(home);
     let mut command = home.prepared("timeout");
     command.args(["--kill-after=5", LIMIT, "sh", "-ec", "eval \"$(\"$ZENO\" env e2b)\"; exec \"$@\"", "sh"]);
-    command.arg(client.program()).arg(folder.join(script)).args(words).env("ZENO", program());
+    command.arg(client.program());
+    if client != Client::Node {
+        command.arg(folder.join("run.py"));
+    }
+    command.arg(folder.join(script)).args(words).env("ZENO", program());
     command.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(folder);
     command
 }
@@ -115,6 +119,7 @@ const SCRIPTS: &[(&str, &str)] = scripts![
     "ports.py",
     "pty.py",
     "refusals.py",
+    "run.py",
     "snapshots.py",
     "tools.mjs",
     "urls.py",
